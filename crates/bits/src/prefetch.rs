@@ -35,3 +35,20 @@ pub fn prefetch_write(bytes: &[u8], offset: usize) {
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = (bytes, offset);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{prefetch_read, prefetch_write};
+
+    #[test]
+    fn no_offset_faults_or_changes_a_byte() {
+        let bytes: std::vec::Vec<u8> = (0..200).collect();
+        for offset in [0, 1, 63, 64, 199, 200, 4096, 1 << 20, isize::MAX.cast_unsigned(), usize::MAX] {
+            prefetch_read(&bytes, offset);
+            prefetch_write(&bytes, offset);
+            prefetch_read(&[], offset);
+            prefetch_write(&[], offset);
+        }
+        assert!(bytes.iter().copied().eq(0..200));
+    }
+}

@@ -140,3 +140,111 @@ impl Select for Portable {
         work()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::vec::Vec;
+
+    use rand_xoshiro::Xoshiro256PlusPlus;
+    use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+    use super::{Job, Portable, Select, dispatch, rank, select};
+    use crate::arch::Pdep;
+
+    /// The models: walk over the bits.
+    fn naive_rank(word: u64, i: u32) -> u32 {
+        (0..64).filter(|&position| position < i && (word >> position) & 1 != 0).map(|_| 1).sum()
+    }
+
+    fn naive_select(word: u64, k: u32) -> Option<u32> {
+        (0..64).filter(|&position| (word >> position) & 1 != 0).nth(usize::try_from(k).unwrap())
+    }
+
+    /// All 16-bit patterns at both ends and in between, over zeros and over ones, and random words of several densities.
+    fn words() -> impl Iterator<Item = u64> {
+        let step = if cfg!(miri) { 4099 } else { 1 };
+        let patterns = (0..=u64::from(u16::MAX)).step_by(step);
+        let placed = patterns.flat_map(|pattern| {
+            [0, 1, 7, 8, 13, 24, 31, 40, 47, 48]
+                .into_iter()
+                .flat_map(move |shift| [pattern << shift, !(pattern << shift)])
+        });
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(2);
+        let random = core::iter::repeat_with(move || {
+            let (a, b, c) = (rng.next_u64(), rng.next_u64(), rng.next_u64());
+            [a, a & b, a & b & c, a | b, a | b | c]
+        });
+        placed.chain(random.take(if cfg!(miri) { 20 } else { 50_000 }).flatten()).chain([0, u64::MAX])
+    }
+
+    /// Every answer for one word.
+    fn selects<S: Select>(select: S, word: u64) -> [u32; 66] {
+        core::array::from_fn(|k| select.select_or_64(word, u32::try_from(k).unwrap()))
+    }
+
+    #[test]
+    fn portable_select_agrees_with_the_model() {
+        for word in words() {
+            let mut positions = (0..64).filter(|&position| (word >> position) & 1 != 0);
+            for (k, found) in (0..).zip(selects(Portable, word)) {
+                assert_eq!(found, positions.next().unwrap_or(64), "one {k} of {word:#x}");
+            }
+        }
+    }
+
+    #[test]
+    fn pdep_select_agrees_with_the_portable_one() {
+        let Some(pdep) = Pdep::detect() else { return };
+        for word in words() {
+            assert_eq!(selects(pdep, word), selects(Portable, word), "{word:#x}");
+            assert_eq!(pdep.run(|| selects(pdep, word)), selects(Portable, word), "{word:#x}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_ones_beyond_the_word_are_absent() {
+        for k in [64, 65, 127, 128, 255, 256, 1 << 16, u32::MAX] {
+            assert_eq!(select(u64::MAX, k), None);
+            if let Some(pdep) = Pdep::detect() {
+                assert_eq!(pdep.select(u64::MAX, k), None);
+            }
+        }
+        assert_eq!(select(0, 0), None);
+        assert_eq!(select(1 << 63, 0), Some(63));
+    }
+
+    #[test]
+    fn rank_agrees_with_the_model_and_inverts_select() {
+        for word in words().step_by(37) {
+            for i in 0..=64 {
+                assert_eq!(rank(word, i), naive_rank(word, i), "{word:#x} below {i}");
+            }
+            assert_eq!(rank(word, u32::MAX), word.count_ones());
+            for k in 0..word.count_ones() {
+                let position = select(word, k).unwrap();
+                assert_eq!(Some(position), naive_select(word, k));
+                assert_eq!(rank(word, position), k);
+                assert_eq!(rank(word, position + 1), k + 1);
+            }
+            assert_eq!(select(word, word.count_ones()), None);
+        }
+    }
+
+    #[test]
+    fn a_dispatched_job_gives_the_portable_answer() {
+        struct Sum<'a>(&'a [u64]);
+
+        impl Job for Sum<'_> {
+            type Output = u64;
+
+            fn run<S: Select>(self, select: S) -> u64 {
+                self.0.iter().map(|&word| u64::from(select.select_or_64(word, rank(word, 32)))).sum()
+            }
+        }
+
+        let words: Vec<u64> = words().step_by(101).collect();
+        let portable = Sum(&words).run(Portable);
+        assert_ne!(portable, 0);
+        assert_eq!(dispatch(Sum(&words)), portable);
+    }
+}

@@ -215,3 +215,118 @@ impl Drop for Table {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::format;
+    use std::string::ToString;
+
+    use proptest::prelude::*;
+
+    use super::{AllocError, HUGE_FROM, HUGE_PAGE, LINE, Table};
+    use crate::store::{Store, StoreMut};
+
+    fn is_send_and_sync<T: Send + Sync>() {}
+
+    #[test]
+    fn every_size_is_zero_and_aligned() {
+        is_send_and_sync::<Table>();
+        for size in (0..=300).chain([4095, 4096, 65_537]) {
+            let mut table = Table::zeroed(size).unwrap();
+            assert_eq!(table.bytes().len() as u64, size);
+            assert_eq!(table.heap_bytes(), size);
+            assert_eq!(table.bytes().as_ptr().addr() % LINE, 0, "{size} bytes");
+            assert!(table.bytes().iter().all(|&byte| byte == 0), "{size} bytes");
+            // Dirty memory goes back to the allocator, so that the next table is zero by its own doing.
+            table.bytes_mut().fill(0xa5);
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "megabytes are slow to interpret")]
+    fn large_tables_start_at_a_huge_page() {
+        for _ in 0..3 {
+            for size in [HUGE_FROM - 1, HUGE_FROM, HUGE_FROM + 1, 3 * HUGE_PAGE + 12_345] {
+                let mut table = Table::zeroed(size as u64).unwrap();
+                let alignment = if size < HUGE_FROM { LINE } else { HUGE_PAGE };
+                assert_eq!(table.bytes().as_ptr().addr() % alignment, 0, "{size} bytes");
+                assert_eq!(table.bytes().len(), size);
+                assert!(table.bytes().iter().all(|&byte| byte == 0));
+                table.bytes_mut().fill(0xa5);
+                let copy = table.try_clone().unwrap();
+                assert_eq!(copy.bytes().as_ptr().addr() % alignment, 0);
+                assert_eq!(copy, table);
+            }
+        }
+    }
+
+    /// The kernel marks the mapping of an advised block with "hg".
+    #[cfg(all(feature = "std", target_os = "linux", not(miri)))]
+    #[test]
+    fn the_kernel_took_the_advice() {
+        if !std::path::Path::new("/sys/kernel/mm/transparent_hugepage/enabled").exists() {
+            return;
+        }
+        let table = Table::zeroed(2 * HUGE_FROM as u64).unwrap();
+        let address = table.bytes().as_ptr().addr();
+        let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let mut inside = false;
+        let flags = maps.lines().find_map(|line| {
+            let range = line.split(' ').next().and_then(|word| word.split_once('-'));
+            if let Some((from, to)) = range {
+                let number = |text| usize::from_str_radix(text, 16);
+                if let (Ok(from), Ok(to)) = (number(from), number(to)) {
+                    inside = (from..to).contains(&address);
+                }
+            }
+            line.strip_prefix("VmFlags:").filter(|_| inside)
+        });
+        assert!(flags.unwrap().split(' ').any(|flag| flag == "hg"), "{flags:?}");
+    }
+
+    #[test]
+    fn absurd_sizes_are_errors() {
+        let largest = isize::MAX as u64;
+        for bytes in [u64::MAX, u64::MAX - 63, largest + 1, largest, largest - HUGE_PAGE as u64 + 1] {
+            let error = Table::zeroed(bytes).unwrap_err();
+            assert_eq!(error, AllocError { bytes });
+            assert_eq!(error.to_string(), format!("cannot allocate a table of {bytes} bytes"));
+        }
+        // A valid size that no machine has.
+        #[cfg(not(miri))]
+        assert_eq!(Table::zeroed(1 << 62), Err(AllocError { bytes: 1 << 62 }));
+    }
+
+    #[test]
+    fn debug_shows_the_size_only() {
+        assert_eq!(format!("{:?}", Table::zeroed(1000).unwrap()), "Table { bytes: 1000, .. }");
+    }
+
+    #[test]
+    fn a_table_moves_between_threads() {
+        let mut table = Table::zeroed(100).unwrap();
+        table.bytes_mut()[7] = 9;
+        let table = std::thread::spawn(move || table).join().unwrap();
+        assert_eq!(table.bytes()[7], 9);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 200 }) })]
+
+        #[test]
+        fn copies_are_equal_and_independent(contents in prop::collection::vec(any::<u8>(), 0..200), at in any::<usize>()) {
+            let mut table = Table::zeroed(contents.len() as u64).unwrap();
+            table.bytes_mut().copy_from_slice(&contents);
+            let mut copy = table.clone();
+            prop_assert_eq!(&copy, &table);
+            prop_assert_eq!(copy.bytes(), &contents[..]);
+            prop_assert_eq!(copy.bytes().as_ptr().addr() % LINE, 0);
+            if !contents.is_empty() {
+                copy.bytes_mut()[at % contents.len()] ^= 1;
+                prop_assert_ne!(&copy, &table);
+            }
+            prop_assert_eq!(table.bytes(), &contents[..]);
+            prop_assert_ne!(Table::zeroed(contents.len() as u64 + 1).unwrap(), table);
+        }
+    }
+}

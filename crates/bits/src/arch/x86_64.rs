@@ -74,3 +74,29 @@ impl Select for Pdep {
         unsafe { with_features(work) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Pdep, is_fast};
+
+    #[test]
+    fn microcoded_pdep_is_refused() {
+        assert!(is_fast("GenuineIntel", 0x06));
+        assert!(!is_fast("AuthenticAMD", 0x15));
+        assert!(!is_fast("AuthenticAMD", 0x17));
+        assert!(is_fast("AuthenticAMD", 0x19));
+        assert!(is_fast("AuthenticAMD", 0x1a));
+        assert!(!is_fast("HygonGenuine", 0x18));
+        assert!(!is_fast("", 0xff));
+    }
+
+    #[test]
+    fn the_token_appears_only_with_its_features() {
+        if Pdep::detect().is_some() {
+            assert!(std::arch::is_x86_feature_detected!("bmi1"));
+            assert!(std::arch::is_x86_feature_detected!("bmi2"));
+            assert!(std::arch::is_x86_feature_detected!("lzcnt"));
+            assert!(std::arch::is_x86_feature_detected!("popcnt"));
+        }
+    }
+}
