@@ -2,14 +2,15 @@
 
 use crate::word::{index, load_u64, low_mask, store_u64};
 
-/// How integers of one width lie in a table: integer `i` in the bits `i * width .. (i + 1) * width`, lowest bit first.
+/// How integers of one width lie in a table: integer `i` in the bits `i * width .. (i + 1) * width`, lowest
+/// bit first.
 ///
-/// 57 bits are the most that one unaligned 64-bit load can hold at every bit position (57 + 7 = 64). The layout does not own
-/// the table and does not know its length; it is `Copy` and meant to live in a register.
+/// 57 bits are the most that one unaligned 64-bit load can hold at every bit position (57 + 7 = 64). The
+/// layout does not own the table and does not know its length; it is `Copy` and meant to live in a register.
 ///
 /// **Limit:** an index must be below 2^58, so that `i * width` fits 64 bits. That is beyond every table that
-/// [`bytes_for`](Packed::bytes_for) has a size for on a machine of today; a larger index panics where debug assertions are on,
-/// and otherwise panics or reaches some other element.
+/// [`bytes_for`](Packed::bytes_for) has a size for on a machine of today; a larger index panics where debug
+/// assertions are on, and otherwise panics or reaches some other element.
 ///
 /// ```
 /// use amq_bits::{Packed, StoreMut, Store, Table};
@@ -25,20 +26,28 @@ use crate::word::{index, load_u64, low_mask, store_u64};
 pub struct Packed {
     /// Invariant: 1 to `Self::MAX_WIDTH`.
     width: u32,
+    /// Invariant: `width` ones. Kept because shifts by a variable cost more than a load from a line that is
+    /// in the cache.
+    mask: u64,
 }
 
 impl Packed {
     /// The widest integers that one load can reach at every position.
     pub const MAX_WIDTH: u32 = 57;
 
-    /// Bytes behind the last integer that a load may touch but that hold nothing: the word that starts in the last used byte
-    /// ends seven bytes later.
+    /// Bytes behind the last integer that a load may touch but that hold nothing: the word that starts in the
+    /// last used byte ends seven bytes later.
     pub const PADDING: usize = 7;
 
-    /// The layout of integers of `width` bits; `None` unless `width` is 1 to [`MAX_WIDTH`](Packed::MAX_WIDTH).
+    /// The layout of integers of `width` bits; `None` unless `width` is 1 to
+    /// [`MAX_WIDTH`](Packed::MAX_WIDTH).
     #[inline]
     pub const fn new(width: u32) -> Option<Self> {
-        if 1 <= width && width <= Self::MAX_WIDTH { Some(Self { width }) } else { None }
+        if 1 <= width && width <= Self::MAX_WIDTH {
+            Some(Self { width, mask: low_mask(width) })
+        } else {
+            None
+        }
     }
 
     /// Bits of an integer, 1 to 57.
@@ -50,11 +59,11 @@ impl Packed {
     /// The largest integer: `width` ones.
     #[inline]
     pub const fn mask(self) -> u64 {
-        low_mask(self.width)
+        self.mask
     }
 
-    /// Bytes of a table of `len` integers: `ceil(len * width / 8)` and [`PADDING`](Packed::PADDING). `None` if the number of bits does not fit 64
-    /// bits.
+    /// Bytes of a table of `len` integers: `ceil(len * width / 8)` and [`PADDING`](Packed::PADDING). `None`
+    /// if the number of bits does not fit 64 bits.
     #[inline]
     pub const fn bytes_for(self, len: u64) -> Option<u64> {
         match len.checked_mul(self.width as u64) {
@@ -68,29 +77,30 @@ impl Packed {
     ///
     /// # Panics
     ///
-    /// If the load would leave `bytes`. With at least [`bytes_for(len)`](Packed::bytes_for) bytes it never does for `i < len`.
+    /// If the load would leave `bytes`. With at least [`bytes_for(len)`](Packed::bytes_for) bytes it never
+    /// does for `i < len`.
     #[inline]
     #[track_caller]
     pub fn get(self, bytes: &[u8], i: u64) -> u64 {
         let (offset, shift) = self.locate(i);
-        (load_u64(bytes, offset) >> shift) & self.mask()
+        (load_u64(bytes, offset) >> shift) & self.mask
     }
 
     /// Makes integer `i` of `bytes` equal to `value`: one load, one store; the neighbours stay as they are.
     ///
     /// # Panics
     ///
-    /// If `value` exceeds [`mask`](Packed::mask), in release builds too: the excess would end up in a neighbour. If the word
-    /// would leave `bytes`, as in [`get`](Packed::get).
+    /// If `value` exceeds [`mask`](Packed::mask), in release builds too: the excess would end up in a
+    /// neighbour. If the word would leave `bytes`, as in [`get`](Packed::get).
     #[inline]
     #[track_caller]
     pub fn set(self, bytes: &mut [u8], i: u64, value: u64) {
-        if value > self.mask() {
+        if value > self.mask {
             too_wide(value, self.width);
         }
         let (offset, shift) = self.locate(i);
         let word = load_u64(bytes, offset);
-        store_u64(bytes, offset, (word & !(self.mask() << shift)) | (value << shift));
+        store_u64(bytes, offset, (word & !(self.mask << shift)) | (value << shift));
     }
 
     /// The byte in which integer `i` starts, and its lowest bit there.
@@ -229,7 +239,8 @@ mod tests {
     fn each_element_can_be_read_from_the_exact_size_only() {
         for width in WIDTHS {
             let layout = Packed::new(width).unwrap();
-            // At eight elements the last load ends at the last byte or up to seven bits before it, depending on the width.
+            // At eight elements the last load ends at the last byte or up to seven bits before it, depending
+            // on the width.
             for len in 1..=8_u64 {
                 let bytes = table(layout, len);
                 assert_eq!(layout.get(&bytes, len - 1), 0);
@@ -250,7 +261,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 500 }) })]
+        #![proptest_config(crate::cases(500))]
 
         /// Random sets in random order against a plain vector.
         #[test]
