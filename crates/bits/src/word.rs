@@ -1,12 +1,12 @@
 //! Unaligned little-endian words and single bits of a byte slice.
 //!
-//! Everything is inlined and checks its bounds once. Byte order never matters: a value stored on one machine reads the same on
-//! every other.
+//! Everything is inlined and checks its bounds once. Byte order never matters: a value stored on one machine
+//! reads the same on every other.
 
 /// A bit or byte position as an index: the one place where a position becomes a `usize`.
 ///
-/// A position beyond the address space (only possible where `usize` has 32 bits) becomes `usize::MAX`, which the bounds check
-/// of the access then refuses.
+/// A position beyond the address space (only possible where `usize` has 32 bits) becomes `usize::MAX`, which
+/// the bounds check of the access then refuses.
 #[inline]
 pub(crate) fn index(position: u64) -> usize {
     usize::try_from(position).unwrap_or(usize::MAX)
@@ -29,12 +29,14 @@ fn out_of_bounds(offset: usize, len: usize) -> ! {
 #[inline]
 #[track_caller]
 pub fn load_u64(bytes: &[u8], offset: usize) -> u64 {
-    // `offset + 8 <= len` in one comparison that cannot overflow and whose right side is the same for the whole of a loop.
+    // `offset + 8 <= len` in one comparison that cannot overflow and whose right side is the same for the
+    // whole of a loop.
     if offset >= bytes.len().saturating_sub(7) {
         out_of_bounds(offset, bytes.len());
     }
-    // SAFETY: (1) offset < max(len - 7, 0), so len >= 8 and offset + 8 <= len: the eight bytes read are inside `bytes` and
-    // initialised. (2) `read_unaligned` needs no alignment, and every bit pattern is a `u64`.
+    // SAFETY: (1) offset < max(len - 7, 0), so len >= 8 and offset + 8 <= len: the eight bytes read are
+    // inside `bytes` and initialised. (2) `read_unaligned` needs no alignment, and every bit pattern is a
+    // `u64`.
     u64::from_le(unsafe { bytes.as_ptr().add(offset).cast::<u64>().read_unaligned() })
 }
 
@@ -51,8 +53,8 @@ pub fn store_u64(bytes: &mut [u8], offset: usize, value: u64) {
     if offset >= bytes.len().saturating_sub(7) {
         out_of_bounds(offset, bytes.len());
     }
-    // SAFETY: (1) offset < max(len - 7, 0), so len >= 8 and offset + 8 <= len: the eight bytes written are inside `bytes`, which
-    // is borrowed exclusively. (2) `write_unaligned` needs no alignment.
+    // SAFETY: (1) offset < max(len - 7, 0), so len >= 8 and offset + 8 <= len: the eight bytes written are
+    // inside `bytes`, which is borrowed exclusively. (2) `write_unaligned` needs no alignment.
     unsafe { bytes.as_mut_ptr().add(offset).cast::<u64>().write_unaligned(value.to_le()) }
 }
 
@@ -159,7 +161,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 500 }) })]
+        #![proptest_config(crate::cases(500))]
 
         #[test]
         fn bits_behave_as_a_vector_of_bools(
