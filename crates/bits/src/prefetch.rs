@@ -1,7 +1,7 @@
 //! Asking for a cache line before it is needed.
 //!
-//! A prefetch never faults and changes no value, so that any offset is allowed, in range or not, and nothing is checked. It is
-//! an x86-64 instruction here and nothing on other processors.
+//! A prefetch never faults and changes no value, so that any offset is allowed, in range or not, and nothing
+//! is checked. It is an x86-64 instruction here and nothing on other processors.
 
 /// Fetches the cache line of `bytes[offset]` into all cache levels, to be read.
 #[inline]
@@ -10,8 +10,8 @@ pub fn prefetch_read(bytes: &[u8], offset: usize) {
     {
         use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         let address = bytes.as_ptr().wrapping_add(offset);
-        // SAFETY: (1) PREFETCH belongs to SSE, which every x86-64 has. (2) It is defined for every address, mapped or not, and
-        // the address is computed with `wrapping_add`, which allows any offset.
+        // SAFETY: (1) PREFETCH belongs to SSE, which every x86-64 has. (2) It is defined for every address,
+        // mapped or not, and the address is computed with `wrapping_add`, which allows any offset.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
@@ -20,16 +20,17 @@ pub fn prefetch_read(bytes: &[u8], offset: usize) {
 
 /// Fetches the cache line of `bytes[offset]` into all cache levels, to be written.
 ///
-/// Where the program is compiled for a processor without PREFETCHW, as the baseline x86-64, this is [`prefetch_read`].
+/// Where the program is compiled for a processor without PREFETCHW, as the baseline x86-64, this is
+/// [`prefetch_read`].
 #[inline]
 pub fn prefetch_write(bytes: &[u8], offset: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         use core::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
         let address = bytes.as_ptr().wrapping_add(offset);
-        // SAFETY: (1) PREFETCH belongs to SSE, which every x86-64 has, and PREFETCHW is used only where the target has it.
-        // (2) Both are defined for every address, mapped or not, and the address is computed with `wrapping_add`, which allows
-        // any offset.
+        // SAFETY: (1) PREFETCH belongs to SSE, which every x86-64 has, and PREFETCHW is used only where the
+        // target has it. (2) Both are defined for every address, mapped or not, and the address is computed
+        // with `wrapping_add`, which allows any offset.
         unsafe { _mm_prefetch::<_MM_HINT_ET0>(address.cast()) };
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]

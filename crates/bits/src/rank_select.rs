@@ -1,8 +1,9 @@
 //! Rank and select within one 64-bit word.
 //!
-//! [`rank`] and [`select`] run everywhere. Select is several times faster with the PDEP instruction, which not every processor
-//! has (or has in a fast form), and code that uses it can only be inlined into code compiled for it. So hot loops are written
-//! once, generic over [`Select`], as a [`Job`], and [`dispatch`] picks the version once for the whole loop:
+//! [`rank`] and [`select`] run everywhere. Select is several times faster with the PDEP instruction, which
+//! not every processor has (or has in a fast form), and code that uses it can only be inlined into code
+//! compiled for it. So hot loops are written once, generic over [`Select`], as a [`Job`], and [`dispatch`]
+//! picks the version once for the whole loop:
 //!
 //! ```
 //! use amq_bits::rank_select::{Job, Select, dispatch, rank};
@@ -40,7 +41,8 @@ pub const fn rank(word: u64, i: u32) -> u32 {
     (word & low_mask(i)).count_ones()
 }
 
-/// The position of the `k`-th one of `word`, counted from 0; `None` if it has at most `k` ones. The portable version.
+/// The position of the `k`-th one of `word`, counted from 0; `None` if it has at most `k` ones. The portable
+/// version.
 #[inline]
 pub fn select(word: u64, k: u32) -> Option<u32> {
     Portable.select(word, k)
@@ -58,14 +60,15 @@ pub trait Select: Copy + Send + Sync + 'static {
         (position < u64::BITS).then_some(position)
     }
 
-    /// Calls `work` from code compiled for the features that this value proves; what is inlined into it profits.
+    /// Calls `work` from code compiled for the features that this value proves; what is inlined into it
+    /// profits.
     fn run<R>(self, work: impl FnOnce() -> R) -> R;
 }
 
 /// Work that is compiled once for each way to select.
 ///
-/// Give `run` the attribute `#[inline(always)]`: what is not inlined is compiled without the processor's features, and every
-/// select in it becomes a call. The answer is the same in any case.
+/// Give `run` the attribute `#[inline(always)]`: what is not inlined is compiled without the processor's
+/// features, and every select in it becomes a call. The answer is the same in any case.
 pub trait Job {
     /// What the work returns.
     type Output;
@@ -90,8 +93,9 @@ pub fn dispatch<J: Job>(job: J) -> J::Output {
 
 /// Select in plain arithmetic, for every processor.
 ///
-/// The broadword algorithm of Vigna, "Broadword implementation of rank/select queries" (WEA 2008), section 4: add up the ones
-/// of the bytes side by side, find the byte by comparing all eight sums at once, and do the same with the bits of that byte.
+/// The broadword algorithm of Vigna, "Broadword implementation of rank/select queries" (WEA 2008), section 4:
+/// add up the ones of the bytes side by side, find the byte by comparing all eight sums at once, and do the
+/// same with the bits of that byte.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Portable;
 
@@ -129,7 +133,8 @@ impl Select for Portable {
         // At most 7, as the last sum exceeds k.
         let first_bit = count_at_most(sums, k) * 8;
         let left = k - (((sums << 8) >> first_bit) & 0xff);
-        // Byte j: bit j of the byte found; then, in its highest bit, whether that is one; then the ones in the bits 0 to j.
+        // Byte j: bit j of the byte found; then, in its highest bit, whether that is one; then the ones in
+        // the bits 0 to j.
         let spread = (((word >> first_bit) & 0xff) * LOW) & DIAGONAL;
         let ones = ((spread + (HIGH - LOW)) >> 7) & LOW;
         first_bit + count_at_most(ones.wrapping_mul(LOW), left)
@@ -160,7 +165,8 @@ mod tests {
         (0..64).filter(|&position| (word >> position) & 1 != 0).nth(usize::try_from(k).unwrap())
     }
 
-    /// All 16-bit patterns at both ends and in between, over zeros and over ones, and random words of several densities.
+    /// All 16-bit patterns at both ends and in between, over zeros and over ones, and random words of several
+    /// densities.
     fn words() -> impl Iterator<Item = u64> {
         let step = if cfg!(miri) { 4099 } else { 1 };
         let patterns = (0..=u64::from(u16::MAX)).step_by(step);

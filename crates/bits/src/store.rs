@@ -1,7 +1,7 @@
 //! Who owns the bytes of a table.
 //!
-//! A filter is generic over its store: the same code answers from a [`Table`](crate::Table) that it owns and from a slice that
-//! it borrows, of a file or a memory map.
+//! A filter is generic over its store: the same code answers from a [`Table`](crate::Table) that it owns and
+//! from a slice that it borrows, of a file or a memory map.
 
 /// The bytes of a table, readable.
 ///

@@ -7,8 +7,8 @@ use crate::rank_select::Select;
 
 /// Proof that this processor has BMI1, BMI2, LZCNT and POPCNT, and a fast PDEP.
 ///
-/// AMD's processors before family 0x19 (Zen 3) and Hygon's run PDEP in microcode, at tens to hundreds of cycles; there and on
-/// processors of makers not known to be fast the portable select is used.
+/// AMD's processors before family 0x19 (Zen 3) and Hygon's run PDEP in microcode, at tens to hundreds of
+/// cycles; there and on processors of makers not known to be fast the portable select is used.
 #[derive(Clone, Copy, Debug)]
 pub struct Pdep(());
 
@@ -70,7 +70,8 @@ impl Select for Pdep {
 
     #[inline]
     fn run<R>(self, work: impl FnOnce() -> R) -> R {
-        // SAFETY: (1) a `Pdep` is made only by `detect`, after all four features of `with_features` were found.
+        // SAFETY: (1) a `Pdep` is made only by `detect`, after all four features of `with_features` were
+        // found.
         unsafe { with_features(work) }
     }
 }
