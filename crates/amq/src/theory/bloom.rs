@@ -44,7 +44,7 @@ pub fn expected_set(m: u64, n: u64, k: u32) -> f64 {
     -m * libm::expm1(f64::from(k) * n as f64 * libm::log1p(-1.0 / m))
 }
 
-/// E[(X/m)^k] over X, the set positions after kn independent throws: the exact mean rate (Bose et al. 2008;
+/// `E[(X/m)^k]` over X, the set positions after kn independent throws: the exact mean rate (Bose et al. 2008;
 /// Christensen, Roginsky, Jimeno 2010).
 ///
 /// Good for filters of any size, and needed for small ones. One filter still scatters around it (with 8 probes by 41 % at
@@ -242,6 +242,23 @@ mod tests {
                     assert!((actual / expected - 1.0).abs() < 1e-11, "{m} {n} {k}: {actual} {expected}");
                 }
             }
+        }
+    }
+
+    /// Inclusion and exclusion over the occupied positions, evaluated elsewhere with 400 decimal digits.
+    #[test]
+    fn exact_agrees_with_long_arithmetic() {
+        for (m, n, k, expected) in [
+            (9_586, 1_000, 7, 0.010_043_583_990_146_52),
+            (1_000_000_000, 100_000_000, 7, 0.008_193_722_138_196_704),
+            (1_000_000_000, 100_000_000, 64, 0.899_039_682_720_938_3),
+            (3_000_000_000, 1_000_000_000, 2, 0.236_762_900_130_754_45),
+            (576, 10, 40, 1.470_922_651_060_099_8e-12),
+            (1_000_000, 1_000, 20, 8.588_766_136_145_605e-35),
+            (1_000_000_000, 1, 9, 3.874_204_798_847_007e-73),
+        ] {
+            let actual = fpr_exact(m, n, k);
+            assert!((actual / expected - 1.0).abs() < 2e-13, "{m} {n} {k}: {actual}");
         }
     }
 

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use super::distribution::Window;
 
-/// E[(X/positions)^probes], where X is the number of distinct positions that `throws` independent uniform throws hit.
+/// `E[(X/positions)^probes]`, where X is the number of distinct positions that `throws` independent uniform throws hit.
 ///
 /// Equal to the probability that `probes` further throws hit only occupied positions, and computed as that, from positive
 /// terms alone (inclusion and exclusion over the occupied positions alternates, and loses every digit where the result is

@@ -75,7 +75,7 @@ pub fn mean_cluster(alpha: f64) -> f64 {
     alpha / (libm::expm1(alpha) * (1.0 - alpha))
 }
 
-/// 1 + alpha/(1-alpha)²: the mean length of the cluster that a random record lies in, E[L²]/E[L].
+/// 1 + alpha/(1-alpha)²: the mean length of the cluster that a random record lies in, `E[L²]/E[L]`.
 ///
 /// Good for the work of a lookup: it meets long clusters more often than [`mean_cluster`] says, 91 slots instead of 6 at
 /// a load of .9. Derived from the law: L = 1 + the slots that the N - 1 shifted records of the first run lead to, N a
