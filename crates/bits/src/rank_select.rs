@@ -93,7 +93,7 @@ pub fn dispatch<J: Job>(job: J) -> J::Output {
 
 /// Select in plain arithmetic, for every processor.
 ///
-/// The broadword algorithm of Vigna, "Broadword implementation of rank/select queries" (WEA 2008), section 4:
+/// The broadword algorithm of Vigna, "Broadword implementation of rank/select queries" (WEA 2008):
 /// add up the ones of the bytes side by side, find the byte by comparing all eight sums at once, and do the
 /// same with the bits of that byte.
 #[derive(Clone, Copy, Debug, Default)]
