@@ -6,7 +6,9 @@ use crate::SpecError;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Target {
     /// A false-positive rate of at most this, in (0, 1), in the mean over hash functions, at the capacity. The family picks
-    /// its best parameters. A family whose rate comes in steps of two may stay well below it.
+    /// its best parameters. A family whose rate comes in steps of two may stay well below it; one that is sized to the bit by
+    /// the usual formula for large tables (Bloom) may miss it by the few percent that a whole number of hash functions and a
+    /// small table cost: the plan tells the rate that it predicts.
     Fpr(f64),
     /// A load and a width, each as the family understands it: see [`Kind`](crate::Kind).
     Shape {
