@@ -2,6 +2,7 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
@@ -14,6 +15,11 @@ mod batch;
 
 mod bloom;
 
+mod counters;
+
+mod counting;
+
 pub use bloom::Bloom;
+pub use counting::CountingBloom;
 pub use layout::{Layout, LayoutError};
 pub use probes::Probes;
