@@ -255,6 +255,11 @@ pub enum ResizeError {
         /// Slots.
         slots: u64,
     },
+    /// Shrinking halves the slots, and there are no fewer than these.
+    Smallest {
+        /// Slots.
+        slots: u64,
+    },
     /// The records do not fit into half the slots.
     Full {
         /// Records stored.
@@ -279,6 +284,7 @@ impl fmt::Display for ResizeError {
                 write!(f, "the remainder already has {highest} bits, the most there are")
             }
             Self::OddSlots { slots } => write!(f, "{slots} slots cannot be halved"),
+            Self::Smallest { slots } => write!(f, "{slots} slots are the fewest that there are"),
             Self::Full { records, limit } => {
                 write!(f, "{records} records do not fit, half the slots hold {limit}")
             }
