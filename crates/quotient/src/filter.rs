@@ -1,0 +1,402 @@
+//! The filter: a layout, the table, and the few numbers beside it.
+
+use alloc::vec::Vec;
+use core::{error::Error, fmt};
+
+use amq::{
+    Amq, BuildError, Count, Digest, Family, Fingerprints, Histogram, Insert, InsertError, InvariantError,
+    Kind, Plan, Remove, Space, Spec, SpecError, Stats, theory,
+};
+use amq_bits::{Store, StoreMut, Table};
+
+use crate::layout::{LOOK_AHEAD, PREFETCH_FROM};
+use crate::sorted::grouped;
+use crate::{Geometry, Layout, OutOfMemory, ThreeBit, sizing};
+
+/// The quotient filter with three state bits a slot: r + 3 bits for each of m slots, r from 1 to 54.
+///
+/// ```
+/// use amq::{Amq, Count, Family, Insert, Key, Remove, Spec};
+/// use amq_quotient::QuotientFilter;
+///
+/// let spec = Spec::fpr(0.01, 1_000);
+/// let mut filter = QuotientFilter::build(&[], &spec)?;
+/// let digest = "key".digest(spec.seed());
+/// filter.insert(digest)?;
+/// filter.insert(digest)?;
+/// assert!(filter.contains(digest));
+/// assert_eq!(filter.count(digest), 2);
+/// assert!(filter.remove(digest) && filter.remove(digest) && !filter.remove(digest));
+/// assert_eq!(filter.is_empty(), Some(true));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub type QuotientFilter<S = Table> = Filter<ThreeBit, S>;
+
+/// A multiset of fingerprints in a table of layout `L`, owned or borrowed by `S`.
+///
+/// Use it by its name for a layout, [`QuotientFilter`]. Digests are to be taken under [`seed`](Filter::seed).
+#[derive(Clone, PartialEq, Eq)]
+pub struct Filter<L: Layout, S: Store = Table> {
+    pub(crate) header: Header<L>,
+    /// Invariant: at least `table_bytes` bytes, which pass `Layout::check` with `header.len` records.
+    table: S,
+}
+
+/// What is known of a filter beside its table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Header<L> {
+    pub(crate) layout: L,
+    pub(crate) seed: u64,
+    /// At most m - 1.
+    pub(crate) len: u64,
+    pub(crate) records: Records,
+}
+
+/// Whose the records of a filter are: what a removal may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Records {
+    /// Every insertion has its own record. Removing what was inserted takes nothing from anybody else.
+    OnePerInsertion,
+    /// Members with the same fingerprint may share a record, as after a union, an intersection or `insert_unique`. Removing one
+    /// of them may make the filter forget the others.
+    Shared,
+}
+
+/// Parts that do not make a filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PartsError {
+    /// The layout has no table for this geometry: r is out of its range, or the size out of 64 bits.
+    Geometry {
+        /// Slots.
+        slots: u64,
+        /// Remainder bits.
+        r: u32,
+    },
+    /// The table does not have the length that the geometry asks for.
+    Length {
+        /// Bytes given.
+        bytes: u64,
+        /// Bytes wanted.
+        expected: u64,
+    },
+    /// The table contradicts itself.
+    Table(InvariantError),
+}
+
+impl fmt::Display for PartsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Geometry { slots, r } => write!(f, "there is no table of {slots} slots with r = {r}"),
+            Self::Length { bytes, expected } => {
+                write!(f, "the table has {bytes} bytes instead of {expected}")
+            }
+            Self::Table(error) => error.fmt(f),
+        }
+    }
+}
+
+impl Error for PartsError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Table(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<OutOfMemory> for BuildError {
+    fn from(error: OutOfMemory) -> Self {
+        Self::OutOfMemory { bytes: error.bytes }
+    }
+}
+
+impl<L: Layout> Filter<L, Table> {
+    /// An empty filter of exactly this geometry.
+    ///
+    /// # Errors
+    /// If r is out of the layout's range, the table cannot be addressed, or the allocator refuses it.
+    pub fn with_geometry(geometry: Geometry, seed: u64) -> Result<Self, BuildError> {
+        let (lowest, highest) = L::R;
+        let r = geometry.r();
+        if r < lowest || r > highest {
+            return Err(SpecError::Remainder { r, lowest, highest }.into());
+        }
+        let layout = L::new(geometry).ok_or(SpecError::TooLarge { capacity: geometry.highest_records() })?;
+        let header = Header { layout, seed, len: 0, records: Records::OnePerInsertion };
+        Ok(Self { header, table: Table::zeroed(layout.table_bytes())? })
+    }
+
+    /// A filter of `header.len` records, which are those of `sorted`.
+    pub(crate) fn load(
+        header: Header<L>,
+        sorted: impl Iterator<Item = (u64, u64)>,
+    ) -> Result<Self, OutOfMemory> {
+        debug_assert!(header.len <= header.layout.geometry().highest_records());
+        let mut table = Table::zeroed(header.layout.table_bytes())?;
+        header.layout.load(table.bytes_mut(), sorted)?;
+        Ok(Self { header, table })
+    }
+}
+
+impl<L: Layout, S: Store> Filter<L, S> {
+    /// A filter over a table made earlier, owned or borrowed. The table is checked: linear in its length.
+    ///
+    /// # Errors
+    /// If the layout has no such geometry, the length is not the layout's, or the table contradicts itself.
+    pub fn from_parts(geometry: Geometry, seed: u64, records: Records, table: S) -> Result<Self, PartsError> {
+        let (slots, r) = (geometry.slots(), geometry.r());
+        let layout = L::new(geometry).ok_or(PartsError::Geometry { slots, r })?;
+        let (bytes, expected) = (table.bytes().len() as u64, layout.table_bytes());
+        if bytes != expected {
+            return Err(PartsError::Length { bytes, expected });
+        }
+        let len = layout.check(table.bytes()).map_err(PartsError::Table)?;
+        Ok(Self { header: Header { layout, seed, len, records }, table })
+    }
+
+    /// m and r.
+    #[inline]
+    pub fn geometry(&self) -> Geometry {
+        self.header.layout.geometry()
+    }
+
+    /// The seed that digests are taken under.
+    pub fn seed(&self) -> u64 {
+        self.header.seed
+    }
+
+    /// Records stored, duplicates counted.
+    #[inline]
+    pub fn records(&self) -> u64 {
+        self.header.len
+    }
+
+    /// Records over slots, below 1.
+    pub fn load_factor(&self) -> f64 {
+        self.header.len as f64 / self.geometry().slots() as f64
+    }
+
+    /// Whether removing a key that was inserted leaves all others in.
+    ///
+    /// `false` once the filter comes from a union or an intersection, or [`insert_unique`](Filter::insert_unique) has met a
+    /// fingerprint that was there: two members with the same fingerprint then share one record, and it goes with the first of
+    /// them. That cannot be undone, and is inherited by every filter made from this one.
+    pub fn removal_is_safe(&self) -> bool {
+        self.header.records == Records::OnePerInsertion
+    }
+
+    /// The bytes: what decides every answer.
+    pub fn bytes(&self) -> &[u8] {
+        self.table.bytes()
+    }
+
+    /// (fingerprint, multiplicity), ascending, each fingerprint once. Linear in the table.
+    pub fn fingerprints(&self) -> impl Iterator<Item = (u64, u64)> + use<'_, L, S> {
+        self.header.layout.sorted(self.table.bytes())
+    }
+
+    /// One slot, decoded. Linear in its cluster.
+    ///
+    /// # Panics
+    /// If `slot` is not below m.
+    pub fn slot(&self, slot: u64) -> L::View {
+        let slots = self.geometry().slots();
+        assert!(slot < slots, "slot {slot} is not below {slots}");
+        self.header.layout.view(self.table.bytes(), slot)
+    }
+
+    /// Re-derives the whole table: every state bit, the order of every run, the number of records, the padding.
+    ///
+    /// # Errors
+    /// The first contradiction found.
+    pub fn check_invariants(&self) -> Result<(), InvariantError> {
+        let records = self.header.layout.check(self.table.bytes())?;
+        if records != self.header.len {
+            return Err(InvariantError { what: "the number of records is not the one kept", at: records });
+        }
+        Ok(())
+    }
+}
+
+impl<L: Layout, S: StoreMut> Filter<L, S> {
+    /// Adds a record unless there is one of this fingerprint, and says whether it did.
+    ///
+    /// A key that collides with a member gets no record of its own, so a removal [is no longer
+    /// safe](Filter::removal_is_safe) after the first `false`.
+    ///
+    /// # Errors
+    /// If the fingerprint is new and the table full; the filter is then byte for byte as it was.
+    pub fn insert_unique(&mut self, digest: Digest) -> Result<bool, InsertError> {
+        if self.contains(digest) {
+            self.header.records = Records::Shared;
+            return Ok(false);
+        }
+        self.insert(digest)?;
+        Ok(true)
+    }
+
+    /// Refuses `records` more if they would fill the last empty slot.
+    fn check_room(&self, records: u64) -> Result<(), InsertError> {
+        let (len, limit) = (self.header.len, self.geometry().highest_records());
+        if records > limit - len { Err(InsertError::Full { records, len, limit }) } else { Ok(()) }
+    }
+}
+
+impl<L: Layout, S: Store> fmt::Debug for Filter<L, S> {
+    /// The numbers, not the table.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Filter")
+            .field("layout", &L::NAME)
+            .field("slots", &self.geometry().slots())
+            .field("r", &self.geometry().r())
+            .field("records", &self.header.len)
+            .field("seed", &self.header.seed)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<L: Layout, S: Store> Amq for Filter<L, S> {
+    #[inline]
+    fn contains(&self, digest: Digest) -> bool {
+        self.header.layout.contains(self.table.bytes(), digest)
+    }
+
+    fn contains_batch(&self, digests: &[Digest], answers: &mut [bool]) {
+        self.header.layout.contains_batch(self.table.bytes(), digests, answers);
+    }
+
+    fn len(&self) -> Option<u64> {
+        Some(self.header.len)
+    }
+
+    fn space(&self) -> Space {
+        Space::of_table(&self.table)
+    }
+
+    /// Distinct fingerprints over M, exactly: a random digest has each fingerprint with the same probability. Linear in the
+    /// table.
+    fn expected_fpr(&self) -> Option<f64> {
+        let distinct = self.header.layout.distinct(self.table.bytes());
+        Some(theory::quotient::fpr_given_state(distinct, self.geometry().slots(), self.geometry().r()))
+    }
+}
+
+/// # Sizes
+///
+/// m = max(⌈n/α⌉, n + 1, 2) slots for a capacity of n. A rate is reached with the r, and the load of at most 0.95, that take
+/// the fewest bits; a number of bits per key with the largest r that fits at a load of 0.95. α of a shape is in (0, 1].
+impl<L: Layout> Family for Filter<L, Table>
+where
+    Self: amq::Capable,
+{
+    const NAME: &'static str = L::NAME;
+    const TITLE: &'static str = L::TITLE;
+    const KIND: Kind = Kind::Table;
+    const R: (u32, u32) = L::R;
+
+    fn plan(spec: &Spec) -> Result<Plan, SpecError> {
+        Ok(sizing::plan::<L>(spec)?.0)
+    }
+
+    /// Sorts the fingerprints and writes the table in one pass: much faster than insertions in random order, and the same bytes.
+    /// Needs 8 bytes a digest beside the table.
+    fn build(digests: &[Digest], spec: &Spec) -> Result<Self, BuildError> {
+        let (_, layout) = sizing::plan::<L>(spec)?;
+        let geometry = layout.geometry();
+        let (len, limit) = (digests.len() as u64, geometry.highest_records());
+        if len > limit {
+            return Err(BuildError::Full { records: len, limit });
+        }
+        let mut fingerprints = Vec::new();
+        fingerprints
+            .try_reserve_exact(digests.len())
+            .map_err(|_| BuildError::OutOfMemory { bytes: len.saturating_mul(8) })?;
+        fingerprints.extend(digests.iter().map(|&digest| geometry.fingerprint(digest)));
+        fingerprints.sort_unstable();
+        let header = Header { layout, seed: spec.seed(), len, records: Records::OnePerInsertion };
+        Ok(Self::load(header, grouped(fingerprints.iter().map(|&fingerprint| (fingerprint, 1))))?)
+    }
+
+    fn table(&self) -> &[u8] {
+        self.bytes()
+    }
+
+    fn check_invariants(&self) -> Result<(), InvariantError> {
+        Self::check_invariants(self)
+    }
+}
+
+/// Duplicates are kept: a digest inserted twice has two records.
+///
+/// The cost of an insertion is linear in the stretch of full slots around the home, 2 to 31 slots in the mean at loads of .5 to
+/// .95, and in the length of the run: n insertions of one digest cost about n²/2 steps. Where keys repeat often, insert them once
+/// or build from all of them.
+impl<L: Layout, S: StoreMut> Insert for Filter<L, S> {
+    fn insert(&mut self, digest: Digest) -> Result<(), InsertError> {
+        self.check_room(1)?;
+        self.header.layout.insert(self.table.bytes_mut(), digest);
+        self.header.len += 1;
+        Ok(())
+    }
+
+    fn insert_batch(&mut self, digests: &[Digest]) -> Result<(), InsertError> {
+        self.check_room(digests.len() as u64)?;
+        let layout = self.header.layout;
+        let bytes = self.table.bytes_mut();
+        let look_ahead = if bytes.len() < PREFETCH_FROM { digests.len() } else { LOOK_AHEAD };
+        for (i, &digest) in digests.iter().enumerate() {
+            if let Some(&later) = digests.get(i.saturating_add(look_ahead)) {
+                layout.prefetch(bytes, later);
+            }
+            layout.insert(bytes, digest);
+        }
+        self.header.len += digests.len() as u64;
+        Ok(())
+    }
+
+    fn remaining(&self) -> Option<u64> {
+        Some(self.geometry().highest_records() - self.header.len)
+    }
+}
+
+/// Takes one record of the fingerprint, if there is one. Removing a key that was never inserted but collides with a member takes
+/// the member's record. See also [`removal_is_safe`](Filter::removal_is_safe).
+impl<L: Layout, S: StoreMut> Remove for Filter<L, S> {
+    fn remove(&mut self, digest: Digest) -> bool {
+        let removed = self.header.layout.remove(self.table.bytes_mut(), digest);
+        self.header.len -= u64::from(removed);
+        removed
+    }
+}
+
+impl<L: Layout, S: Store> Count for Filter<L, S> {
+    /// The records of this digest's fingerprint, exactly.
+    fn count(&self, digest: Digest) -> u64 {
+        self.header.layout.count(self.table.bytes(), digest)
+    }
+}
+
+impl<L: Layout, S: Store> Fingerprints for Filter<L, S> {
+    fn fingerprint_space(&self) -> u128 {
+        self.geometry().fingerprints()
+    }
+
+    fn for_each_fingerprint(&self, visit: &mut dyn FnMut(u64, u64)) {
+        for (fingerprint, multiplicity) in self.fingerprints() {
+            visit(fingerprint, multiplicity);
+        }
+    }
+}
+
+impl<L: Layout, S: Store> Stats for Filter<L, S> {
+    /// Run lengths, then cluster lengths. A cluster starts with a record that is at home and ends before the next one or an
+    /// empty slot.
+    fn histograms(&self) -> Vec<Histogram> {
+        self.header.layout.histograms(self.table.bytes())
+    }
+}
+
+amq::capabilities!(
+    Filter<ThreeBit>: Insert, Remove, Count, Fingerprints, Stats, Grow, Shrink, Union, Intersect, MultisetAlgebra
+);
