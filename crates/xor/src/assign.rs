@@ -10,9 +10,10 @@ use crate::peel::Order;
 
 /// The table in which all `keys` keys of the order have their fingerprints. Linear in keys and cells.
 ///
-/// The keys are gone through backwards. All cells start at 0, and the cell that a key is given is written once: for
-/// no key handled before, which are the later ones, is it a cell at all. So it is still 0 and can be read with the
-/// others, and what is written solves this key's equation and touches no equation solved before.
+/// The keys are gone through backwards. All cells start at 0, and the cell that a key is given is written
+/// once: for no key handled before, which are the later ones, is it a cell at all. So it is still 0 and can
+/// be read with the others, and what is written solves this key's equation and touches no equation solved
+/// before.
 pub(crate) fn assign<G: Graph>(
     graph: G,
     layout: Packed,

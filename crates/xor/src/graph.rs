@@ -1,12 +1,12 @@
 //! Where a key goes: the hypergraph whose vertices are the cells and whose edges are the keys.
 //!
-//! Everything about a key derives from two 64-bit words: the *hash*, which is the digest remixed under the seed of
-//! the attempt, and a second word that a wide multiplication makes of the hash. Remixing is a bijection, so that
-//! two distinct digests never have the same hash, at any number of keys.
+//! Everything about a key derives from two 64-bit words: the *hash*, which is the digest remixed under the
+//! seed of the attempt, and a second word that a wide multiplication makes of the hash. Remixing is a
+//! bijection, so that two distinct digests never have the same hash, at any number of keys.
 //!
-//! Why two words: three indices over thirds of 2^32 cells take 96 bits, and a fingerprint up to 32 more. From one
-//! word they would share bits from 2^21 cells a third on, and a fingerprint that shares bits with the indices is
-//! no longer independent of the cells it is compared with.
+//! Why two words: three indices over thirds of 2^32 cells take 96 bits, and a fingerprint up to 32 more. From
+//! one word they would share bits from 2^21 cells a third on, and a fingerprint that shares bits with the
+//! indices is no longer independent of the cells it is compared with.
 
 use amq::Digest;
 
@@ -24,7 +24,8 @@ pub(crate) trait Graph: Copy {
 
 /// The second word: the two halves of a 128-bit product, folded.
 ///
-/// Each of its bits depends on all bits of the hash: the low half carries upwards, the high half carries the rest.
+/// Each of its bits depends on all bits of the hash: the low half carries upwards, the high half carries the
+/// rest.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "the two halves of a 128-bit product")]
 pub(crate) const fn second_word(hash: u64) -> u64 {
@@ -34,8 +35,8 @@ pub(crate) const fn second_word(hash: u64) -> u64 {
     (product >> 64) as u64 ^ product as u64
 }
 
-/// The fingerprint of a hash: its `mask` lowest bits, where `mask` is at most 32 ones. Every value is ordinary
-/// data, 0 too.
+/// The fingerprint of a hash: its `mask` lowest bits, where `mask` is at most 32 ones. Every value is
+/// ordinary data, 0 too.
 ///
 /// Low bits of the second word, where the indices take high bits: they meet only where a third has more than
 /// 2^(64 - r) cells.
@@ -106,7 +107,8 @@ mod tests {
         assert_eq!(Thirds::new(Thirds::MAX + 1), None);
     }
 
-    /// An index function over more than 2^32 cells that reached only 2^32 of them would build, and be slow to fail.
+    /// An index function over more than 2^32 cells that reached only 2^32 of them would build, and be slow to
+    /// fail.
     #[test]
     fn every_third_is_used_to_its_end() {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(2);
@@ -126,9 +128,9 @@ mod tests {
         }
     }
 
-    /// Chi-square over the joint distribution of four bits each of any two of: the high and low bits of the three
-    /// indices, and the fingerprint. Tables of up to 2^31 cells a third, whose index bits and 32 fingerprint bits
-    /// are more than one word has.
+    /// Chi-square over the joint distribution of four bits each of any two of: the high and low bits of the
+    /// three indices, and the fingerprint. Tables of up to 2^31 cells a third, whose index bits and 32
+    /// fingerprint bits are more than one word has.
     #[test]
     fn indices_and_fingerprint_are_pairwise_independent() {
         const SAMPLES: u32 = 400_000;

@@ -1,7 +1,7 @@
 //! A loop that asks for the memory of later steps before it does the present one.
 
-/// Steps between the request for a line and its use. Three lines a step, and a core of today has 10 to 50 line
-/// fills in flight.
+/// Steps between the request for a line and its use. Three lines a step, and a core of today has 10 to 50
+/// line fills in flight.
 pub(crate) const DISTANCE: usize = 16;
 
 /// A loop over `0..n` whose steps can be prepared early.

@@ -1,13 +1,14 @@
 //! The working memory of a construction: what is kept of each cell, and a list of words.
 //!
-//! Both live in [`Table`]s, whose allocation can fail without ending the process and which ask for huge pages.
+//! Both live in [`Table`]s, whose allocation can fail without ending the process and which ask for huge
+//! pages.
 
 use amq_bits::prefetch::prefetch_write;
 use amq_bits::word::{load_u64, store_u64};
 use amq_bits::{AllocError, Store, StoreMut, Table};
 
-/// A position as an index: the one place where a `u64` becomes a `usize`. What does not fit (only where `usize` has
-/// 32 bits) is beyond every table, and the bounds check of the access refuses it.
+/// A position as an index: the one place where a `u64` becomes a `usize`. What does not fit (only where
+/// `usize` has 32 bits) is beyond every table, and the bounds check of the access refuses it.
 #[inline]
 pub(crate) fn index(position: u64) -> usize {
     usize::try_from(position).unwrap_or(usize::MAX)
@@ -15,9 +16,10 @@ pub(crate) fn index(position: u64) -> usize {
 
 /// What is known of each cell: how many of the remaining keys have it, and the XOR of their hashes.
 ///
-/// Nine bytes a cell, the count in the ninth, so that one touch is one cache line in 56 of 64 cases. A count inside
-/// the word would save the byte and cost bits of the hash: with 59 bits, two of 5·10^8 keys collide in every other
-/// attempt, and an absent key that collides with a member is a false positive that no fingerprint prevents.
+/// Nine bytes a cell, the count in the ninth, so that one touch is one cache line in 56 of 64 cases. A count
+/// inside the word would save the byte and cost bits of the hash: with 59 bits, two of 5·10^8 keys collide in
+/// every other attempt, and an absent key that collides with a member is a false positive that no fingerprint
+/// prevents.
 #[derive(Debug)]
 pub(crate) struct State {
     table: Table,
@@ -41,7 +43,8 @@ impl State {
 
     #[inline]
     fn offset(cell: u64) -> usize {
-        // No overflow for a cell of the table, whose size in bytes is a `u64`; another one is only prefetched.
+        // No overflow for a cell of the table, whose size in bytes is a `u64`; another one is only
+        // prefetched.
         index(cell.wrapping_mul(Self::STRIDE))
     }
 
@@ -52,8 +55,8 @@ impl State {
         (load_u64(bytes, offset), bytes[offset + 8])
     }
 
-    /// Adds a key and returns the count before it. At [`MAX_DEGREE`](Self::MAX_DEGREE) the count wraps, and the
-    /// state is of no use any more.
+    /// Adds a key and returns the count before it. At [`MAX_DEGREE`](Self::MAX_DEGREE) the count wraps, and
+    /// the state is of no use any more.
     #[inline]
     pub(crate) fn add(&mut self, cell: u64, hash: u64) -> u8 {
         let (sum, degree) = self.get(cell);

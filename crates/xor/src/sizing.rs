@@ -90,7 +90,8 @@ fn third_for_load(n: u64, alpha: f64) -> Option<u64> {
 
 /// The largest r with which `cells` cells take at most `bits` for each of `n` keys.
 ///
-/// No budget follows from no keys: there, r is what it would be for a large table, whose cells are 1.23 a key.
+/// No budget follows from no keys: there, r is what it would be for a large table, whose cells are 1.23 a
+/// key.
 fn widest(bits: f64, n: u64, cells: u64) -> Result<u32, SpecError> {
     let (cells, budget) = if n == 0 { (1.23, bits.max(1.23)) } else { (cells as f64, bits * n as f64) };
     (R.0..=R.1).rev().find(|&r| cells * f64::from(r) <= budget).ok_or_else(|| SpecError::BitsPerKey {

@@ -16,25 +16,26 @@ use crate::look_ahead::{self, Steps};
 use crate::memory::index;
 use crate::sizing::{R, Size};
 
-/// Batches of lookups prefetch in tables of at least this many bytes: smaller ones stay in the second-level cache
-/// of a core of today, where the look-ahead costs more than the misses.
+/// Batches of lookups prefetch in tables of at least this many bytes: smaller ones stay in the second-level
+/// cache of a core of today, where the look-ahead costs more than the misses.
 const PREFETCH_FROM: usize = 1 << 20;
 
 /// A static filter of 1.23·r bits a key with the false-positive rate 2^-r, r from 1 to 32, whatever the keys.
 ///
-/// Three cells belong to a digest, one in each third of the table; a key is a member if they XOR to its fingerprint
-/// of r bits. All keys have to be known when it is built; nothing can be added or removed later. Graf, Lemire, *Xor
-/// filters: faster and smaller than Bloom and cuckoo filters*, ACM JEA 2020.
+/// Three cells belong to a digest, one in each third of the table; a key is a member if they XOR to its
+/// fingerprint of r bits. All keys have to be known when it is built; nothing can be added or removed later.
+/// Graf, Lemire, *Xor filters: faster and smaller than Bloom and cuckoo filters*, ACM JEA 2020.
 ///
 /// - **Lookup:** three reads, for members and others alike, and no branch that depends on them.
 /// - **Build:** linear, with [`MAX_ATTEMPTS`] attempts at most. Duplicate digests are ignored.
-/// - **Peak memory of the build:** 17 bytes a cell and 1 byte a key (22 bytes a key), or 8 bytes a cell, 1 byte a key and
-///   the table, whichever is more; 8 bytes for each digest given more if there are duplicates or the first attempt fails.
-/// - **No keys:** a table of zeros. Like every xor filter it answers `true` at the rate 2^-r, for digests whose fingerprint
-///   is 0.
+/// - **Peak memory of the build:** 17 bytes a cell and 1 byte a key (22 bytes a key), or 8 bytes a cell, 1
+///   byte a key and the table, whichever is more; 8 bytes for each digest given more if there are duplicates
+///   or the first attempt fails.
+/// - **No keys:** a table of zeros. Like every xor filter it answers `true` at the rate 2^-r, for digests
+///   whose fingerprint is 0.
 ///
-/// An explicit load ([`Spec::shape`]) is taken literally: `ceil(capacity / alpha / 3)` cells a third. Large tables
-/// cannot be built above a load of .818.
+/// An explicit load ([`Spec::shape`]) is taken literally: `ceil(capacity / alpha / 3)` cells a third. Large
+/// tables cannot be built above a load of .818.
 ///
 /// ```
 /// use amq::{Amq, Family, Key, Spec};
@@ -137,7 +138,8 @@ impl<S: Store> XorFilter<S> {
     /// ```
     ///
     /// # Errors
-    /// If no build makes such parts, or the length of the table is not theirs. What the table contains is not looked at.
+    /// If no build makes such parts, or the length of the table is not theirs. What the table contains is not
+    /// looked at.
     pub fn from_parts(parts: XorParts, store: S) -> Result<Self, PartsError> {
         let XorParts { cells_per_third, r, seed, attempts, len } = parts;
         let size = Size::new(cells_per_third, r).ok_or(PartsError::Size { cells_per_third, r })?;
@@ -229,8 +231,9 @@ impl<S: Store> Amq for XorFilter<S> {
 
     /// 2^-r, for any table and any number of keys, 0 too.
     ///
-    /// The fingerprint of a random digest is uniform, and independent of its cells: whatever these XOR to, it is that with the
-    /// probability 2^-r. (That members are not among the absent digests changes this by less than n/2^64.)
+    /// The fingerprint of a random digest is uniform, and independent of its cells: whatever these XOR to, it
+    /// is that with the probability 2^-r. (That members are not among the absent digests changes this by less
+    /// than n/2^64.)
     fn expected_fpr(&self) -> Option<f64> {
         Some(theory::xor::fpr(self.r()))
     }
@@ -269,23 +272,24 @@ impl Family for XorFilter {
     const KIND: Kind = Kind::Static;
     const R: (u32, u32) = R;
 
-    /// By default `3 ceil((1.23 n + 32) / 3)` cells for a capacity of n; for an explicit load α, `3 ceil(n / α / 3)` and at least
-    /// 3.
+    /// By default `3 ceil((1.23 n + 32) / 3)` cells for a capacity of n; for an explicit load α, `3 ceil(n /
+    /// α / 3)` and at least 3.
     ///
-    /// A rate ε takes `r = ceil(log2(1/ε))` bits a cell, exactly. A number of bits per key takes the largest r with which the
-    /// cells fit in; at capacity 0, where nothing can be promised per key, the r of a large table.
+    /// A rate ε takes `r = ceil(log2(1/ε))` bits a cell, exactly. A number of bits per key takes the largest
+    /// r with which the cells fit in; at capacity 0, where nothing can be promised per key, the r of a large
+    /// table.
     ///
     /// # Errors
-    /// If the spec makes no sense; if ε < 2^-32; if r is not in 1 to 32 or α not in (0, 1]; if the bits per key are too few for
-    /// r = 1; [`SpecError::TooLarge`] beyond 2^58 cells.
+    /// If the spec makes no sense; if ε < 2^-32; if r is not in 1 to 32 or α not in (0, 1]; if the bits per
+    /// key are too few for r = 1; [`SpecError::TooLarge`] beyond 2^58 cells.
     fn plan(spec: &Spec) -> Result<Plan, SpecError> {
         Ok(Size::of(spec)?.plan(spec.capacity()))
     }
 
     /// # Errors
-    /// If the spec cannot be planned; if there are more distinct digests than cells; if memory cannot be had; or
-    /// [`BuildError::Exhausted`] after [`MAX_ATTEMPTS`]: below the peeling threshold of .818 keys a cell that is so improbable
-    /// with the default sizes that it was never seen, above it, it is certain for all but the smallest tables.
+    /// If the spec cannot be planned; if there are more distinct digests than cells; if memory cannot be had;
+    /// or [`BuildError::Exhausted`] after [`MAX_ATTEMPTS`]: never with the default sizes in practice, certain
+    /// for an explicit load above the peeling threshold of .818 keys a cell in all but the smallest tables.
     fn build(digests: &[Digest], spec: &Spec) -> Result<Self, BuildError> {
         let size = Size::of(spec)?;
         let seed = spec.seed();
@@ -302,8 +306,8 @@ impl Family for XorFilter {
         self.attempts
     }
 
-    /// The size of the table; that no bit is set beyond the last cell; and that no more cells differ from 0 than there are keys,
-    /// as each key writes one.
+    /// The size of the table; that no bit is set beyond the last cell; and that no more cells differ from 0
+    /// than there are keys, as each key writes one.
     fn check_invariants(&self) -> Result<(), InvariantError> {
         let (bytes, layout, cells) = (self.store.bytes(), self.size.layout, self.cells());
         if bytes.len() as u64 != self.size.table_bytes {
