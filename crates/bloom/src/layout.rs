@@ -99,7 +99,8 @@ impl Layout {
             r: layout.k,
             k: Some(layout.k),
             table_bytes: layout.table_bytes(width),
-            fpr: bloom::fpr_exact(layout.m, capacity, layout.k),
+            // The sum behind it may round to a little above 1 in an overfilled filter.
+            fpr: bloom::fpr_exact(layout.m, capacity, layout.k).clamp(0.0, 1.0),
         })
     }
 

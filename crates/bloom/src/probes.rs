@@ -27,8 +27,9 @@ use amq::Digest;
 /// | triple hashing: `a += b; b += c` | +7.9 / +6.6 / +1.3 / +.3 / +.2 | +34 | +125 | 1 |
 ///
 /// The schemes with one multiplication let whole progressions collide: two keys whose few words nearly agree share all
-/// positions. Constants agree as well as this one does, but are 64 words to load from where this has two in registers. The
-/// second multiplication costs three cycles of latency a probe, and successive keys overlap it.
+/// positions. Constants agree as well as this one does, but are 64 words to load from where this has two in registers. An
+/// unrolled probe, memory access and bounds check included, is 12 x86-64 instructions here and 11 with double hashing; the second
+/// multiplication adds three cycles of latency, which successive keys overlap.
 #[derive(Clone, Debug)]
 pub struct Probes {
     state: u64,

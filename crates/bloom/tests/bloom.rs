@@ -404,6 +404,13 @@ fn the_count_is_estimated_and_never_absurd() {
     let full = Bloom::from_parts(&[0xff_u8; 8][..], Layout::new(64, 3).unwrap(), 0, None).unwrap();
     assert_eq!((full.estimated_count(), full.expected_fpr(), full.fill()), (None, Some(1.0), 1.0));
     assert_eq!(full.estimated_intersection(&full), Ok(None));
+    // One set bit of two, one probe: exactly one key. Of three with two set: ln(1/3)/ln(2/3).
+    let with = |m, byte: u8| {
+        let bytes = [byte];
+        Bloom::from_parts(&bytes[..], Layout::new(m, 1).unwrap(), 0, None).unwrap().estimated_count().unwrap()
+    };
+    assert!((with(2, 0b01) - 1.0).abs() < 1e-14);
+    assert!((with(3, 0b101) - 2.709_511_291_351_454_6).abs() < 1e-14);
     let one = filled(1, 3, &some_digests(1, 1));
     assert_eq!((one.estimated_count(), empty(1, 3).estimated_count()), (None, Some(0.0)));
 }
