@@ -13,7 +13,7 @@ use amq::Digest;
 /// A rule that gives each hash the cells whose XOR is its fingerprint.
 pub(crate) trait Graph: Copy {
     /// The cells of one key: an array.
-    type Edge: Copy + AsRef<[u64]> + IntoIterator<Item = u64>;
+    type Edge: Copy + Default + AsRef<[u64]> + IntoIterator<Item = u64>;
 
     /// The number of cells.
     fn cells(&self) -> u64;

@@ -7,7 +7,7 @@ pub(crate) const DISTANCE: usize = 16;
 /// A loop over `0..n` whose steps can be prepared early.
 pub(crate) trait Steps {
     /// What a step needs that was computed when it was prepared.
-    type Prepared: Copy;
+    type Prepared: Copy + Default;
 
     /// Computes where step `i` will read, and prefetches that. Must not depend on the steps before it.
     fn prepare(&self, i: usize) -> Self::Prepared;
@@ -17,16 +17,21 @@ pub(crate) trait Steps {
 }
 
 /// Does the steps `0..n` in order, each prepared [`DISTANCE`] steps early.
+///
+/// One loop for the start, the middle and the end, so that both halves of a step have one place in the code and are
+/// inlined there; its two conditions are decided the same way for long.
 #[inline]
-pub(crate) fn run(steps: &mut impl Steps, n: usize) {
-    let Some(last) = n.checked_sub(1) else { return };
-    let mut ring = core::array::from_fn::<_, DISTANCE, _>(|i| steps.prepare(i.min(last)));
-    for i in 0..n {
-        let prepared = ring[i % DISTANCE];
-        if last - i >= DISTANCE {
-            ring[i % DISTANCE] = steps.prepare(i + DISTANCE);
+pub(crate) fn run<S: Steps>(steps: &mut S, n: usize) {
+    let mut ring = [S::Prepared::default(); DISTANCE];
+    // No slice has so many elements that this could overflow.
+    for i in 0..n + DISTANCE {
+        let slot = &mut ring[i % DISTANCE];
+        if let Some(due) = i.checked_sub(DISTANCE) {
+            steps.finish(due, *slot);
         }
-        steps.finish(i, prepared);
+        if i < n {
+            *slot = steps.prepare(i);
+        }
     }
 }
 

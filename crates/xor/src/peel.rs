@@ -67,9 +67,9 @@ impl Peeler {
     /// Takes keys away as long as there is a cell with only one, and returns how many went. First in, first
     /// out.
     ///
-    /// There is no branch on what a cell holds: half of the queue's entries are stale when their turn comes,
-    /// in no order that a processor could learn. Instead, the steps for a stale entry take zero keys, and
-    /// what is written for it is overwritten by the next.
+    /// There is no branch on what a cell holds: many entries of the queue are stale when their turn comes, in no
+    /// order that a processor could learn. Instead, the steps for a stale entry take zero keys, and what is
+    /// written for it is overwritten by the next.
     ///
     /// - Counts are exact, so a cell with the count 1 holds the hash of one key and a cell with the count 0
     ///   holds 0. A cell enters the queue when its count *becomes* 1, which happens once as counts only fall.
@@ -91,15 +91,17 @@ impl Peeler {
             head += 1;
             let (hash, count) = state.get(cell);
             debug_assert!(count == 1 || (count, hash) == (0, 0), "cell {cell} has {count} keys");
-            let mut side = 0;
+            let is_key = count == 1;
+            let mut side = 0_u64;
             for (i, other) in (0..).zip(graph.edge(hash)) {
-                side |= i * u8::from(other == cell);
+                side |= i * u64::from(other == cell);
                 let left = state.take(other, hash, count);
                 queue.set(tail, other);
-                tail += u64::from(left == 1) & u64::from(count);
+                // Two conditions joined as such: of a condition and a number, the compiler makes a branch.
+                tail += u64::from((left == 1) & is_key);
             }
             queue.set(taken, hash);
-            sides[index(taken)] = side;
+            sides[index(taken)] = side.to_le_bytes()[0];
             taken += u64::from(count);
         }
         taken
