@@ -100,7 +100,7 @@ impl<L: Layout> Filter<L, Table> {
 /// All operations on two or more filters of this crate take operands of the same seed whose M are equal or differ by a power of
 /// two; the finer one is then truncated, and the result has the coarser M. It has the largest m of the operands (a
 /// difference that of the left one), doubled while its load is above 0.95 (and above every operand's number of records) and a remainder
-/// bit is left. They cost one linear pass over each operand, and one more to count where the number of records is not known before.
+/// bit is left. Unions and intersections of three filters are independent of the order where all M agree. They cost one linear pass over each operand, and one more to count where the number of records is not known before.
 ///
 /// # Errors
 /// [`MergeError::Seed`] and [`MergeError::Size`] (the two M) name what differs; [`MergeError::RemainderExhausted`] says that even

@@ -65,6 +65,8 @@ fn for_shape<L: Layout>(n: u64, alpha: f64, r: u32) -> Result<L, SpecError> {
 fn for_rate<L: Layout>(n: u64, fpr: f64) -> Result<L, SpecError> {
     let too_large = SpecError::TooLarge { capacity: n };
     let fewest = theory::quotient::slots(n, HIGHEST_LOAD).ok_or(too_large)?;
+    // If not even the narrowest slots fit, the capacity is to blame and not the rate.
+    Geometry::new(fewest, L::R.0).and_then(L::new).ok_or(too_large)?;
     let mut best: Option<L> = None;
     let mut exists = false;
     for r in L::R.0..=L::R.1 {
@@ -95,8 +97,9 @@ fn fewest_slots(n: u64, fewest: u64, r: u32, fpr: f64) -> Option<u64> {
     }
     // 1 - (1 - 1/M)^n ≤ fpr, solved for M.
     let fingerprints = -1.0 / libm::expm1(libm::log1p(-fpr) / n as f64);
-    let wanted = libm::ceil(fingerprints * libm::exp2(-f64::from(r)));
-    if wanted.is_nan() || wanted >= SLOTS_LIMIT {
+    // A few units in the last place below, against rounding; from there on upwards, by as little as a float can tell.
+    let start = libm::floor(fingerprints * libm::exp2(-f64::from(r)) * (1.0 - 4.0 * f64::EPSILON));
+    if start.is_nan() || start >= SLOTS_LIMIT {
         return None;
     }
     #[expect(
@@ -104,8 +107,7 @@ fn fewest_slots(n: u64, fewest: u64, r: u32, fpr: f64) -> Option<u64> {
         clippy::cast_sign_loss,
         reason = "whole, at least 0 and below 2^63"
     )]
-    let mut slots = fewest.max(wanted as u64);
-    // Rounding may leave it a few units in the last place short.
+    let mut slots = fewest.max(start as u64);
     for _ in 0..64 {
         if theory::quotient::fpr(n, slots, r) <= fpr {
             return Some(slots);
