@@ -35,6 +35,9 @@ pub type QuotientFilter<S = Table> = Filter<ThreeBit, S>;
 /// A multiset of fingerprints in a table of layout `L`, owned or borrowed by `S`.
 ///
 /// Use it by its name for a layout, [`QuotientFilter`]. Digests are to be taken under [`seed`](Filter::seed).
+///
+/// Filters are equal if they will answer and behave alike for ever: the same geometry, seed, records and safety of removal. For
+/// the contents alone, over any number of slots, see [`same_fingerprints`](Filter::same_fingerprints).
 #[derive(Clone, PartialEq, Eq)]
 pub struct Filter<L: Layout, S: Store = Table> {
     pub(crate) header: Header<L>,
