@@ -1,5 +1,9 @@
-//! What tests and measurements of filters share: statistics, key generators, reference models and a conformance suite.
+#![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+pub mod conformance;
+pub mod exact;
 pub mod keys;
+pub mod model;
+pub mod stateful;
 pub mod statistics;
