@@ -16,6 +16,8 @@ pub mod packed;
 
 pub mod rank_select;
 
+pub mod block;
+
 pub mod arch;
 
 pub mod prefetch;

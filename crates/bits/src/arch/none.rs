@@ -1,5 +1,6 @@
 //! The tokens where nothing can be detected: types without a value.
 
+use crate::block::Blocks;
 use crate::rank_select::Select;
 
 /// Proof of a fast PDEP instruction; here it cannot exist.
@@ -24,4 +25,55 @@ impl Select for Pdep {
     fn run<R>(self, _work: impl FnOnce() -> R) -> R {
         match self {}
     }
+}
+
+/// Declares a token of vector instructions that cannot exist here.
+macro_rules! no_blocks {
+    ($(#[$doc:meta] $name:ident),* $(,)?) => {$(
+        #[$doc]
+        #[derive(Clone, Copy, Debug)]
+        pub enum $name {}
+
+        impl $name {
+            /// Always `None`.
+            #[inline]
+            pub fn detect() -> Option<Self> {
+                None
+            }
+        }
+
+        impl Blocks for $name {
+            #[inline]
+            fn split_contains(self, _block: &[u8; 32], _hash: u32) -> bool {
+                match self {}
+            }
+
+            #[inline]
+            fn split_insert(self, _block: &mut [u8; 32], _hash: u32) {
+                match self {}
+            }
+
+            #[inline]
+            fn spread_contains(self, _block: &[u8; 64], _word: u64, _count: u32) -> bool {
+                match self {}
+            }
+
+            #[inline]
+            fn spread_insert(self, _block: &mut [u8; 64], _word: u64, _count: u32) {
+                match self {}
+            }
+
+            #[inline]
+            fn run<R>(self, _work: impl FnOnce() -> R) -> R {
+                match self {}
+            }
+        }
+    )*};
+}
+
+no_blocks! {
+    /// Proof of AVX2; here it cannot exist.
+    Avx2,
+    /// Proof of AVX-512; here it cannot exist.
+    Avx512,
 }

@@ -1,9 +1,13 @@
 //! Tokens of x86-64.
 
+mod blocks;
+
 use core::arch::x86_64::_pdep_u64;
 use std::sync::OnceLock;
 
 use crate::rank_select::Select;
+
+pub use blocks::{Avx2, Avx512};
 
 /// Proof that this processor has BMI1, BMI2, LZCNT and POPCNT, and a fast PDEP.
 ///
