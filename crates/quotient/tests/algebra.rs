@@ -259,3 +259,30 @@ fn many_operands_of_many_shapes() {
     built.insert_batch(&keys).unwrap();
     assert_eq!(sum, built);
 }
+
+#[test]
+fn the_result_has_the_slots_that_are_promised() {
+    let shape = |filter: &QuotientFilter| (filter.geometry().slots(), filter.geometry().r());
+    let filter = |slots, r| {
+        let mut filter = empty(slots, r);
+        filter.insert_batch(&digests(slots, 5)).unwrap();
+        filter
+    };
+    // The larger m, but for a difference the left one's.
+    let (small, large) = (filter(8, 6), filter(32, 4));
+    assert_eq!(shape(&small.merge(&large).unwrap()), (32, 4));
+    assert_eq!(shape(&small.intersect(&large).unwrap()), (32, 4));
+    assert_eq!(shape(&small.difference(&large).unwrap()), (8, 6));
+    assert_eq!(shape(&large.difference(&small).unwrap()), (32, 4));
+    // One remainder bit is kept, and that suffices.
+    let narrow = filter(64, 1);
+    assert_eq!(shape(&narrow.merge(&filter(64, 1)).unwrap()), (64, 1));
+    assert_eq!(narrow.merge(&empty(64, 1)).unwrap(), narrow);
+    // M = 128 and M = 32: of the 32 slots of the finer one, 16 can be kept.
+    let (fine, coarse) = (filter(32, 2), filter(8, 2));
+    for result in [fine.merge(&coarse), coarse.union(&fine), fine.difference(&coarse)] {
+        let result = result.unwrap();
+        assert_eq!(shape(&result), (16, 1));
+        result.check_invariants().unwrap();
+    }
+}
