@@ -86,7 +86,8 @@ pub trait Family: Amq + Capable + Sized + 'static {
     /// The lowest and the highest r of a [`Target::Shape`](crate::Target::Shape), both included.
     const R: (u32, u32);
 
-    /// Sizes, parameters and the predicted rate for a spec. Allocates nothing.
+    /// Sizes, parameters and the predicted rate for a spec. Makes no table: an absurd wish is as cheap to refuse as any other.
+    /// (A predicted rate may take a few kilobytes of scratch memory, freed on return.)
     ///
     /// # Errors
     /// If the spec is invalid or out of the family's range.

@@ -101,7 +101,7 @@ impl Spec {
 }
 
 /// What a family makes of a [`Spec`]. Computed from the spec alone, by integer arithmetic or correctly rounded and portable
-/// floating point, so that it is the same on every machine; allocates nothing.
+/// floating point, so that it is the same on every machine. Keeps no memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
     /// The spec's capacity: the number of keys that the other figures are for.

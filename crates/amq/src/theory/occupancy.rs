@@ -40,7 +40,8 @@ pub(super) fn mean_power(positions: u64, throws: f64, probes: u32) -> f64 {
             sum += probability * all_occupied(distinct, m, throws);
         }
     }
-    sum
+    // A probability: the sum may pass 1 by its rounding.
+    sum.min(1.0)
 }
 
 /// The same mean after 0, 1, 2, … `rounds` rounds of `probes` throws each, as one table.
