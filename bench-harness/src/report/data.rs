@@ -1,0 +1,408 @@
+//! A run's rows, pivoted: one entry for each filter in each cell, with its sizes, its rate and its times.
+
+use std::collections::HashMap;
+
+use amq::theory::bounds;
+
+use super::format::{Shown, number, range, rate};
+use crate::store::cell::{Cell, Hashing, Mode, Status, Workload};
+use crate::store::run::{FilterInfo, NoiseFloor, RunInfo};
+
+/// Fewer hits than this, and the measured rate is too coarse to judge space by: the expected one takes its place.
+const HITS_FOR_SPACE: u64 = 100;
+
+/// What a cell asks for besides n.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Wish {
+    /// A false-positive rate.
+    Rate(f64),
+    /// A load (table families only) and a width.
+    Shape {
+        /// The load asked for.
+        alpha: Option<f64>,
+        /// The width asked for.
+        r: u32,
+    },
+}
+
+/// A timed operation of the report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Build,
+    Insert,
+    Hit,
+    Miss,
+    MissBatch,
+    MissChain,
+    Remove,
+}
+
+impl Operation {
+    fn matches(self, row: &Cell) -> bool {
+        let lookup = |mode, ratio: f64| {
+            row.workload == Workload::Lookup
+                && row.mode == mode
+                && row.hit_ratio.is_some_and(|hits| (hits - ratio).abs() < 1e-9)
+        };
+        row.hashing == Hashing::Digest
+            && match self {
+                Self::Build => row.workload == Workload::Build,
+                Self::Insert => row.workload == Workload::Insert && row.mode == Mode::Single,
+                Self::Hit => lookup(Mode::Single, 1.0),
+                Self::Miss => lookup(Mode::Single, 0.0),
+                Self::MissBatch => lookup(Mode::Batch, 0.0),
+                Self::MissChain => lookup(Mode::Chain, 0.0),
+                Self::Remove => row.workload == Workload::Remove && row.mode == Mode::Single,
+            }
+    }
+
+    /// As in the texts.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Build => "build",
+            Self::Insert => "insert",
+            Self::Hit => "hit",
+            Self::Miss => "miss",
+            Self::MissBatch => "batched miss",
+            Self::MissChain => "chained miss",
+            Self::Remove => "remove",
+        }
+    }
+
+    fn noise_key(self) -> &'static str {
+        match self {
+            Self::Build => "build",
+            Self::Insert => "insert",
+            Self::Remove => "remove",
+            _ => "lookup",
+        }
+    }
+}
+
+/// A number and its 95 % interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Measured {
+    pub(crate) mid: f64,
+    pub(crate) lo: f64,
+    pub(crate) hi: f64,
+}
+
+impl Measured {
+    fn new(mid: Option<f64>, lo: Option<f64>, hi: Option<f64>) -> Option<Self> {
+        let mid = finite(mid)?;
+        Some(Self { mid, lo: finite(lo).unwrap_or(mid).min(mid), hi: finite(hi).unwrap_or(mid).max(mid) })
+    }
+
+    /// Text and interval in a unit.
+    pub(crate) fn shown(self, print: impl Fn(f64) -> String) -> Shown {
+        Shown { main: print(self.mid), detail: range(self.lo, self.hi, &print), key: Some(self.mid) }
+    }
+}
+
+/// A measured false-positive rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Rate {
+    /// Seen, with its exact interval.
+    Seen(Measured),
+    /// No false positive among the queries: below this, at 95 %.
+    Below(f64),
+}
+
+/// One filter in one cell.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry<'a> {
+    /// The row that speaks for the cell: sizes and rates.
+    pub(crate) row: &'a Cell,
+    /// All rows of the cell.
+    pub(crate) rows: Vec<&'a Cell>,
+    /// Index into [`Run::filters`].
+    pub(crate) filter: usize,
+    pub(crate) wish: Wish,
+    pub(crate) status: Status,
+    pub(crate) reason: &'a str,
+}
+
+impl<'a> Entry<'a> {
+    fn of(rows: Vec<&'a Cell>, filter: usize) -> Option<Self> {
+        let defect = rows.iter().find(|row| row.status == Status::VerifyFailed);
+        let row =
+            defect.or_else(|| rows.iter().find(|row| row.status == Status::Ok)).or(rows.first()).copied()?;
+        Some(Self { wish: wish(row), status: row.status, reason: &row.reason, row, rows, filter })
+    }
+
+    pub(crate) fn ok(&self) -> bool {
+        self.status == Status::Ok
+    }
+
+    /// A filter's size only counts where the filter works.
+    fn size(&self, value: Option<f64>) -> Option<f64> {
+        finite(value).filter(|_| self.ok())
+    }
+
+    /// Payload bits a key, or heap bits where a foreign filter cannot tell its payload.
+    pub(crate) fn bits(&self) -> Option<f64> {
+        self.size(self.row.payload_bits_per_key).or(self.size(self.row.heap_bits_per_key))
+    }
+
+    pub(crate) fn heap_bits(&self) -> Option<f64> {
+        self.size(self.row.heap_bits_per_key)
+    }
+
+    pub(crate) fn peak_bits(&self) -> Option<f64> {
+        self.size(self.row.peak_build_bits_per_key)
+    }
+
+    pub(crate) fn rate(&self) -> Option<Rate> {
+        if !self.ok() {
+            return None;
+        }
+        let row = self.row;
+        if row.fpr_hits == Some(0) {
+            return finite(row.fpr_hi95).map(Rate::Below);
+        }
+        Measured::new(row.fpr, row.fpr_lo95, row.fpr_hi95).map(Rate::Seen)
+    }
+
+    pub(crate) fn expected(&self) -> Option<f64> {
+        self.size(self.row.fpr_expected).filter(|&rate| rate > 0.0)
+    }
+
+    /// Whether no key is ever answered wrongly: a hash set, a sorted array.
+    pub(crate) fn exact(&self) -> bool {
+        self.row.fpr_expected == Some(0.0) && self.row.fpr_hits.unwrap_or(0) == 0
+    }
+
+    /// Bits a key over the information-theoretic bound, minus one.
+    pub(crate) fn overhead(&self) -> Option<f64> {
+        let rate = match self.rate() {
+            Some(Rate::Seen(rate)) if self.row.fpr_hits.unwrap_or(0) >= HITS_FOR_SPACE => Some(rate.mid),
+            _ => self.expected(),
+        };
+        let rate = rate.filter(|rate| (0.0..1.0).contains(rate) && *rate > 0.0)?;
+        finite(Some(bounds::overhead(self.bits()?, rate)))
+    }
+
+    fn row_of(&self, operation: Operation) -> Option<&'a Cell> {
+        self.rows.iter().copied().find(|row| operation.matches(row))
+    }
+
+    /// Nanoseconds an operation; never for a filter with a defect.
+    pub(crate) fn time(&self, operation: Operation) -> Option<Measured> {
+        let row = self.row_of(operation).filter(|row| self.ok() && row.status == Status::Ok)?;
+        Measured::new(row.ns_per_op, row.ns_per_op_lo95, row.ns_per_op_hi95).filter(|time| time.mid > 0.0)
+    }
+
+    /// Time in multiples of one random cache-line read.
+    pub(crate) fn multiple(&self, operation: Operation) -> Option<f64> {
+        let row = self.row_of(operation).filter(|row| self.ok() && row.status == Status::Ok)?;
+        finite(row.floor_multiple)
+    }
+
+    pub(crate) fn shown_time(&self, operation: Operation) -> Shown {
+        match (self.time(operation), self.row_of(operation)) {
+            (Some(time), _) => time.shown(number),
+            (None, Some(row)) if row.status != Status::Ok => {
+                Shown::missing(status_text(row.status, &row.reason))
+            }
+            (None, Some(_)) => Shown::missing("not measured"),
+            (None, None) => Shown::missing(""),
+        }
+    }
+
+    pub(crate) fn shown_rate(&self) -> Shown {
+        match self.rate() {
+            Some(Rate::Seen(seen)) => seen.shown(rate),
+            Some(Rate::Below(bound)) => Shown {
+                main: format!("< {}", rate(bound)),
+                detail: "no false positive seen".to_owned(),
+                key: Some(bound),
+            },
+            None => Shown::missing(""),
+        }
+    }
+
+    /// `ok`, or the status and its reason.
+    pub(crate) fn status_text(&self) -> String {
+        status_text(self.status, self.reason)
+    }
+}
+
+/// A filter of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct Filter {
+    pub(crate) name: String,
+    pub(crate) title: String,
+    /// `table`, `bloom`, `static`, or empty where the run does not say.
+    pub(crate) kind: String,
+    pub(crate) peer: Option<String>,
+    pub(crate) version: String,
+    pub(crate) capabilities: Vec<String>,
+    pub(crate) r: Option<(u32, u32)>,
+}
+
+impl Filter {
+    pub(crate) fn can(&self, capability: &str) -> bool {
+        self.capabilities.iter().any(|own| own == capability)
+    }
+
+    /// The short name, with a mark on foreign filters.
+    pub(crate) fn label(&self) -> String {
+        if self.peer.is_some() { format!("{} (peer)", self.name) } else { self.name.clone() }
+    }
+}
+
+/// One run.
+#[derive(Debug)]
+pub(crate) struct Run<'a> {
+    pub(crate) info: &'a RunInfo,
+    pub(crate) filters: Vec<Filter>,
+    /// Every filter in every cell, in the order of the rows.
+    pub(crate) entries: Vec<Entry<'a>>,
+    /// The key set that figures show, where a run has several.
+    pub(crate) keys: &'a str,
+}
+
+impl<'a> Run<'a> {
+    pub(crate) fn new(info: &'a RunInfo, rows: &'a [Cell]) -> Self {
+        let mut filters: Vec<Filter> = info.filters.iter().map(from_info).collect();
+        let mut groups: Vec<(usize, Vec<&Cell>)> = Vec::new();
+        let mut places = HashMap::new();
+        for row in rows {
+            let filter = filters.iter().position(|filter| filter.name == row.filter).unwrap_or_else(|| {
+                filters.push(from_row(row));
+                filters.len() - 1
+            });
+            let wish =
+                (row.fpr_target.map(f64::to_bits), row.alpha_target.map(f64::to_bits), shape_width(row));
+            let place = *places.entry((filter, row.n, wish, &row.keys, row.seed)).or_insert_with(|| {
+                groups.push((filter, Vec::new()));
+                groups.len() - 1
+            });
+            groups[place].1.push(row);
+        }
+        let entries: Vec<_> =
+            groups.into_iter().filter_map(|(filter, rows)| Entry::of(rows, filter)).collect();
+        let keys = most_frequent_keys(&entries);
+        Self { info, filters, entries, keys }
+    }
+
+    pub(crate) fn filter(&self, entry: &Entry) -> &Filter {
+        &self.filters[entry.filter]
+    }
+
+    /// The entries that figures are made from: one key set, whatever their status.
+    pub(crate) fn shown(&self) -> impl Iterator<Item = &Entry<'a>> {
+        self.entries.iter().filter(|entry| entry.row.keys == self.keys)
+    }
+
+    /// The (n, ε) cells, ascending in n, descending in ε.
+    pub(crate) fn rate_cells(&self) -> Vec<(u64, f64)> {
+        let mut cells: Vec<(u64, f64)> = Vec::new();
+        for entry in self.shown() {
+            if let Wish::Rate(fpr) = entry.wish {
+                if !cells.contains(&(entry.row.n, fpr)) {
+                    cells.push((entry.row.n, fpr));
+                }
+            }
+        }
+        cells.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
+        cells
+    }
+
+    /// The cell that texts speak of: the largest n, and the ε next to 1 %.
+    pub(crate) fn main_cell(&self) -> Option<(u64, f64)> {
+        let distance = |fpr: f64| (fpr.ln() - 0.01_f64.ln()).abs();
+        let cells = self.rate_cells();
+        let works = |cell: &&(u64, f64)| self.at(**cell).any(|entry| entry.ok());
+        let n = cells.iter().filter(works).map(|cell| cell.0).max()?;
+        cells.into_iter().filter(|cell| cell.0 == n).min_by(|a, b| distance(a.1).total_cmp(&distance(b.1)))
+    }
+
+    /// The filters of an (n, ε) cell.
+    pub(crate) fn at(&self, (n, fpr): (u64, f64)) -> impl Iterator<Item = &Entry<'a>> {
+        self.shown().filter(move |entry| entry.row.n == n && entry.wish == Wish::Rate(fpr))
+    }
+
+    /// How far two measurements of the same filter lie apart in 95 of 100 pairs, for this operation.
+    pub(crate) fn noise(&self, operation: Operation) -> Option<f64> {
+        let known = self.info.noise.get(operation.noise_key());
+        let largest = || self.info.noise.values().max_by(|a, b| a.p95.total_cmp(&b.p95));
+        known.or_else(largest).map(|NoiseFloor { p95, .. }| *p95).filter(|p95| p95.is_finite())
+    }
+
+    /// Whether two times differ by more than the noise floor and their intervals do not overlap. `None` if no noise floor
+    /// was measured.
+    pub(crate) fn differ(&self, operation: Operation, a: Measured, b: Measured) -> Option<bool> {
+        let ratio = a.mid.max(b.mid) / a.mid.min(b.mid);
+        self.noise(operation).map(|noise| ratio - 1.0 > noise && (a.hi < b.lo || b.hi < a.lo))
+    }
+}
+
+/// A finite number.
+fn finite(x: Option<f64>) -> Option<f64> {
+    x.filter(|x| x.is_finite())
+}
+
+/// `r` is part of the wish on the (n, α, r) axis only: elsewhere it is the family's own choice.
+fn shape_width(row: &Cell) -> Option<u32> {
+    if row.fpr_target.is_some() { None } else { row.r }
+}
+
+fn wish(row: &Cell) -> Wish {
+    row.fpr_target.map_or_else(|| Wish::Shape { alpha: row.alpha_target, r: row.r.unwrap_or(0) }, Wish::Rate)
+}
+
+fn most_frequent_keys<'a>(entries: &[Entry<'a>]) -> &'a str {
+    let mut counts: Vec<(&str, usize)> = Vec::new();
+    for entry in entries {
+        match counts.iter_mut().find(|(keys, _)| *keys == entry.row.keys) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((&entry.row.keys, 1)),
+        }
+    }
+    // The first of equals, so that the choice does not depend on the order of a sort.
+    counts.into_iter().rev().max_by_key(|(_, count)| *count).map_or("", |(keys, _)| keys)
+}
+
+fn from_info(info: &FilterInfo) -> Filter {
+    Filter {
+        name: info.name.clone(),
+        title: info.title.clone(),
+        kind: info.kind.clone(),
+        peer: info.peer.clone(),
+        version: info.version.clone(),
+        capabilities: info.capabilities.clone(),
+        r: Some(info.r),
+    }
+}
+
+fn from_row(row: &Cell) -> Filter {
+    Filter {
+        name: row.filter.clone(),
+        title: row.family.clone(),
+        kind: String::new(),
+        peer: (row.peer != 0).then(|| row.filter.clone()),
+        version: row.version.clone(),
+        capabilities: row.capabilities.split_whitespace().map(str::to_owned).collect(),
+        r: None,
+    }
+}
+
+/// The name of a status, for people.
+pub(crate) fn status_name(status: Status) -> &'static str {
+    match status {
+        Status::Ok => "ok",
+        Status::Unsupported => "unsupported",
+        Status::Infeasible => "infeasible",
+        Status::BuildFailed => "build failed",
+        Status::VerifyFailed => "verification failed",
+        Status::Timeout => "timeout",
+        Status::OutOfMemory => "out of memory",
+    }
+}
+
+/// The name of a status, with the reason.
+pub(crate) fn status_text(status: Status, reason: &str) -> String {
+    let name = status_name(status);
+    if reason.is_empty() { name.to_owned() } else { format!("{name}: {reason}") }
+}

@@ -1,0 +1,116 @@
+//! The data that the page carries for its downloads: one row for each filter in each cell, as columns and rows.
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use super::data::{Entry, Operation, Run};
+
+const OPERATIONS: [(Operation, &str); 7] = [
+    (Operation::Build, "build"),
+    (Operation::Insert, "insert"),
+    (Operation::Hit, "hit"),
+    (Operation::Miss, "miss"),
+    (Operation::MissBatch, "miss_batch"),
+    (Operation::MissChain, "miss_chain"),
+    (Operation::Remove, "remove"),
+];
+
+const COLUMNS: [&str; 31] = [
+    "run",
+    "filter",
+    "family",
+    "peer",
+    "version",
+    "n",
+    "fpr_target",
+    "alpha_target",
+    "alpha",
+    "r",
+    "k",
+    "keys",
+    "seed",
+    "status",
+    "reason",
+    "payload_bits_per_key",
+    "heap_bits_per_key",
+    "peak_build_bits_per_key",
+    "file_bytes",
+    "fpr_predicted",
+    "fpr_expected",
+    "fpr_queries",
+    "fpr_hits",
+    "fpr",
+    "fpr_lo95",
+    "fpr_hi95",
+    "fpr_z",
+    "fpr_p",
+    "false_negatives",
+    "build_attempts",
+    "repetitions",
+];
+
+/// JSON that may stand in a script element: no character of it can end the element or start a comment.
+pub(super) fn json(runs: &[Run<'_>]) -> Result<String> {
+    let mut columns: Vec<String> = COLUMNS.map(str::to_owned).to_vec();
+    for (_, name) in OPERATIONS {
+        columns.extend(["", "_lo95", "_hi95"].map(|end| format!("{name}_ns{end}")));
+    }
+    columns.push("miss_floor_multiple".to_owned());
+    let rows: Vec<Vec<Value>> = runs.iter().flat_map(|run| run.entries.iter().map(row)).collect();
+    let text = serde_json::to_string(
+        &json!({ "schema": crate::store::cell::SCHEMA, "columns": columns, "rows": rows }),
+    )?;
+    Ok(text
+        .replace('<', "\\u003c")
+        .replace('>', "\\u003e")
+        .replace('&', "\\u0026")
+        .replace('\u{2028}', "\\u2028")
+        .replace('\u{2029}', "\\u2029"))
+}
+
+fn row(entry: &Entry<'_>) -> Vec<Value> {
+    let cell = entry.row;
+    let mut row = vec![
+        json!(cell.run),
+        json!(cell.filter),
+        json!(cell.family),
+        json!(cell.peer),
+        json!(cell.version),
+        json!(cell.n),
+        json!(cell.fpr_target),
+        json!(cell.alpha_target),
+        json!(cell.alpha),
+        json!(cell.r),
+        json!(cell.k),
+        json!(cell.keys),
+        // Text: a script's numbers are not wide enough for a seed.
+        json!(cell.seed.to_string()),
+        json!(entry.status),
+        json!(entry.reason),
+        json!(cell.payload_bits_per_key),
+        json!(cell.heap_bits_per_key),
+        json!(cell.peak_build_bits_per_key),
+        json!(cell.file_bytes),
+        json!(cell.fpr_predicted),
+        json!(cell.fpr_expected),
+        json!(cell.fpr_queries),
+        json!(cell.fpr_hits),
+        json!(cell.fpr),
+        json!(cell.fpr_lo95),
+        json!(cell.fpr_hi95),
+        json!(cell.fpr_z),
+        json!(cell.fpr_p),
+        json!(cell.false_negatives),
+        json!(cell.build_attempts),
+        json!(cell.repetitions),
+    ];
+    for (operation, _) in OPERATIONS {
+        let time = entry.time(operation);
+        row.extend(
+            [time.map(|time| time.mid), time.map(|time| time.lo), time.map(|time| time.hi)]
+                .map(|time| json!(time)),
+        );
+    }
+    row.push(json!(entry.multiple(Operation::Miss)));
+    row
+}

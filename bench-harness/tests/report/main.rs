@@ -1,0 +1,6 @@
+//! The report, from stored results to a page in a browser.
+
+mod browser;
+mod devtools;
+mod page;
+mod synthetic;
