@@ -60,13 +60,16 @@ pub fn run(families: &[Descriptor], check: Check) {
 
 /// One `#[test]` of each concern, over all families of a registry.
 ///
-/// ```ignore
+/// ```
+/// use amq::Descriptor;
 /// use amq_bits::counting::CountingAllocator;
+/// use amq_testkit::exact::Exact;
 ///
 /// #[global_allocator]
 /// static ALLOCATOR: CountingAllocator = CountingAllocator;
 ///
-/// amq_testkit::conformance!(amq_families::FAMILIES);
+/// amq_testkit::conformance!(&[Descriptor::of::<Exact>()]);
+/// # fn main() {}
 /// ```
 #[macro_export]
 macro_rules! conformance {

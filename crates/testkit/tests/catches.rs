@@ -446,23 +446,23 @@ caught!(
     }
 );
 
-caught!(
-    a_plan_that_allocates,
-    AllocatesInPlan,
-    conformance::plans_are_sane,
-    "planning allocated 16 bytes",
-    {
-        fn plan(spec: &Spec) -> Result<Plan, SpecError> {
-            std::hint::black_box(vec![0_u8; 16]);
-            Exact::plan(spec)
-        }
+caught!(a_plan_that_allocates, AllocatesInPlan, conformance::plans_are_sane, "planning took 65536 bytes", {
+    fn plan(spec: &Spec) -> Result<Plan, SpecError> {
+        std::hint::black_box(vec![0_u8; 1 << 16]);
+        Exact::plan(spec)
     }
-);
+});
 
 caught!(a_plan_in_32_bits, PlansIn32Bits, conformance::plans_are_sane, "no slots", {
     fn plan(spec: &Spec) -> Result<Plan, SpecError> {
         let plan = Exact::plan(spec)?;
         Ok(Plan { slots: plan.slots & u64::from(u32::MAX), ..plan })
+    }
+});
+
+caught!(a_rate_above_the_target, RateAboveTarget, conformance::plans_are_sane, "is above", {
+    fn plan(spec: &Spec) -> Result<Plan, SpecError> {
+        Ok(Plan { fpr: 0.0101, ..Exact::plan(spec)? })
     }
 });
 
