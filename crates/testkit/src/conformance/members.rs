@@ -25,7 +25,8 @@ const TIGHT: [u64; 7] = [11_400, 11_480, 11_504, 11_511, 11_515, 11_521, 11_550]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Refusal {
     Never,
-    /// A corner of a shape: r so wide that there are more fingerprints than digests, a load that small tables do not reach.
+    /// A corner of a table's shape: r so wide that there are more fingerprints than digests, or so narrow that equal ones fill
+    /// their buckets, a load that small tables do not reach.
     Typed,
 }
 
@@ -38,9 +39,11 @@ fn specs(descriptor: &Descriptor, n: u64) -> Vec<(Spec, Refusal)> {
         Kind::Bloom => &[1.0],
         Kind::Static => &[0.5],
     };
+    let middle = 8.clamp(lowest, highest);
     for &alpha in loads {
-        for r in [lowest, 8.clamp(lowest, highest), highest] {
-            specs.push((Spec::shape(alpha, r, n), Refusal::Typed));
+        for r in [lowest, middle, highest] {
+            let ordinary = descriptor.kind != Kind::Table || (alpha <= 0.5 && r == middle);
+            specs.push((Spec::shape(alpha, r, n), if ordinary { Refusal::Never } else { Refusal::Typed }));
         }
     }
     specs

@@ -27,6 +27,7 @@ fn check_plan(case: &Case<'_>, plan: &Plan) -> Outcome {
     ensure!(case, plan.slots > 0 || capacity == 0, "no slots for {capacity} keys");
     let (lowest, highest) = case.descriptor.r;
     ensure!(case, (lowest..=highest).contains(&plan.r), "r = {} is not in {lowest} to {highest}", plan.r);
+    ensure!(case, plan.k.is_none_or(|k| (1..=64).contains(&k)), "k = {:?}", plan.k);
     match case.spec.target() {
         Target::Fpr(fpr) => {
             let most = highest_rate(case, fpr);
