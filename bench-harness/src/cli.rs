@@ -1,0 +1,188 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, ensure};
+use clap::{Args, Parser, Subcommand};
+
+use crate::numbers::Count;
+use crate::store::{derive, folder};
+use crate::sweep::config::Overrides;
+use crate::sweep::{self, Options, Outcome, Peers, Start, jobs};
+use crate::{list, registry, report, summary};
+
+/// The exit status after a failed check.
+const CHECK_FAILED: u8 = 1;
+/// After bad usage or input.
+const BAD_INPUT: u8 = 2;
+/// After an interruption: 128 + SIGINT, as shells say it.
+pub const INTERRUPTED: u8 = 130;
+
+const AFTER_HELP: &str = "\
+Exit status: 0 done, 1 a filter failed its verification, 2 bad usage or input, 130 interrupted.
+Start with `amq-bench sweep`, then open reports/latest/report.html.";
+
+/// Measures approximate-membership filters on this machine, and reports which to take.
+#[derive(Debug, Parser)]
+#[command(name = "amq-bench", version, after_help = AFTER_HELP)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Build, verify and measure filters, and leave a report
+    Sweep(Box<SweepArguments>),
+    /// Make report.html again from stored results, or one report of several runs
+    Report(ReportArguments),
+    /// List the filters, what they can do, and in which range
+    List {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// A measuring process of a sweep: its job comes on standard input
+    #[command(name = jobs::SUBCOMMAND, hide = true)]
+    Measure,
+}
+
+#[derive(Debug, Args)]
+struct SweepArguments {
+    /// How much to sweep: smoke (seconds), quick (minutes; the default), standard (half an hour), full (hours)
+    #[arg(long, value_name = "NAME", conflicts_with = "sweep")]
+    profile: Option<String>,
+    /// A sweep file in place of a profile; bench-harness/sweeps/quick.toml explains every field
+    #[arg(long, value_name = "FILE.toml")]
+    sweep: Option<PathBuf>,
+    /// Only these filters (see `amq-bench list`)
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    families: Option<Vec<String>>,
+    /// Numbers of keys in place of the sweep's, for example 1e4,1e6
+    #[arg(long, value_name = "N,N", value_delimiter = ',')]
+    n: Option<Vec<Count>>,
+    /// False-positive rates in place of the sweep's, for example 1e-2,1e-3
+    #[arg(long, value_name = "E,E", value_delimiter = ',')]
+    fpr: Option<Vec<f64>>,
+    /// Loads of the tables in place of the sweep's, for example 0.5,0.9
+    #[arg(long, value_name = "A,A", value_delimiter = ',')]
+    alpha: Option<Vec<f64>>,
+    /// Remainder bits in place of the sweep's, for example 8,12
+    #[arg(long, value_name = "R,R", value_delimiter = ',')]
+    r: Option<Vec<u32>>,
+    /// A file of keys, one a line, as bytes; a CR before the newline is dropped, an empty line is the empty key, repetitions
+    /// count once. n is then limited to its keys, and all of them are swept too
+    #[arg(long, value_name = "FILE")]
+    keys: Option<PathBuf>,
+    /// Only this project's filters, none of other crates
+    #[arg(long)]
+    no_peers: bool,
+    /// The seed of keys, queries, filters and order
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// The folder of the results, new or empty; by default reports/runs/<time>-<revision>, and reports/latest points to it
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Go on with the interrupted run in --out, or with the latest
+    #[arg(long)]
+    resume: bool,
+}
+
+#[derive(Debug, Args)]
+struct ReportArguments {
+    /// Folders of runs
+    #[arg(required = true, value_name = "DIR")]
+    runs: Vec<PathBuf>,
+    /// Where the report goes; needed for several runs, by default report.html in the folder of the run
+    #[arg(long, value_name = "FILE.html")]
+    output: Option<PathBuf>,
+}
+
+impl From<SweepArguments> for Options {
+    fn from(arguments: SweepArguments) -> Self {
+        let SweepArguments { profile, sweep, families, n, fpr, alpha, r, keys, no_peers, seed, out, resume } = arguments;
+        Self {
+            profile,
+            file: sweep,
+            overrides: Overrides { n, fpr, alpha, r },
+            families,
+            peers: if no_peers { Peers::LeftOut } else { Peers::Included },
+            keys,
+            seed,
+            out,
+            start: if resume { Start::Resume } else { Start::Anew },
+        }
+    }
+}
+
+/// Runs the program on its arguments.
+pub fn main() -> ExitCode {
+    // Ends with 2 on its own where the usage is bad.
+    match run(Arguments::parse().command) {
+        Ok(status) => ExitCode::from(status),
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(BAD_INPUT)
+        }
+    }
+}
+
+fn run(command: Command) -> Result<u8> {
+    match command {
+        Command::Sweep(arguments) => Ok(match sweep::run(&(*arguments).into())? {
+            Outcome::Done => 0,
+            Outcome::Failed => CHECK_FAILED,
+            Outcome::Interrupted => INTERRUPTED,
+        }),
+        Command::Report(arguments) => report_again(&arguments).map(|()| 0),
+        Command::List { json: true } => {
+            println!("{}", list::json(&registry::filters())?);
+            Ok(0)
+        }
+        Command::List { json: false } => {
+            println!("{}", list::table(&registry::filters()));
+            Ok(0)
+        }
+        Command::Measure => jobs::serve().map(|()| 0),
+    }
+}
+
+fn report_again(arguments: &ReportArguments) -> Result<()> {
+    let [first, others @ ..] = &arguments.runs[..] else { return Ok(()) };
+    ensure!(
+        others.is_empty() || arguments.output.is_some(),
+        "several runs make one report: say with --output FILE.html where it goes"
+    );
+    let mut runs = Vec::new();
+    for path in &arguments.runs {
+        let (info, stored) = folder::read(path)?;
+        if stored.dropped_lines > 0 {
+            eprintln!("warning: {}: a group that was not finished is left out", path.display());
+        }
+        let cells = derive::cells(&stored.header, &stored.samples);
+        folder::write_cells(path, &cells)?;
+        runs.push((info, cells));
+    }
+    let html = report::render(&runs)?;
+    let file = match &arguments.output {
+        Some(file) => {
+            folder::replace(file, html.as_bytes())?;
+            file.clone()
+        }
+        None => folder::write_report(first, &html)?,
+    };
+    println!("{}", summary::text(&runs));
+    println!("Report: {}", std::path::absolute(&file).context("the report")?.display());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        super::Arguments::command().debug_assert();
+    }
+}
