@@ -1,0 +1,334 @@
+//! A sweep as data: the TOML files of `sweeps/` and those of a user.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde::{Deserialize, Serialize};
+
+use crate::numbers::Count;
+use crate::store::cell::{Hashing, Mode, Workload};
+use crate::store::sample::Work;
+
+/// The sweeps that come with the program.
+pub const PROFILES: [(&str, &str); 4] = [
+    ("smoke", include_str!("../../sweeps/smoke.toml")),
+    ("quick", include_str!("../../sweeps/quick.toml")),
+    ("standard", include_str!("../../sweeps/standard.toml")),
+    ("full", include_str!("../../sweeps/full.toml")),
+];
+
+/// What is swept, and how thoroughly.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sweep {
+    /// The name that the results carry.
+    pub name: String,
+    /// Timed repetitions, each with a fresh table.
+    pub repetitions: u32,
+    /// Shares of members among the keys looked up one by one.
+    pub hit_ratios: Vec<f64>,
+    /// Lookups in one pass over the query array.
+    pub lookups_per_pass: Count,
+    /// Seconds that one filter may take for its verification, and for each repetition of its timing.
+    pub deadline_seconds: f64,
+    /// MiB of address space that a measuring process may use.
+    pub memory_limit_mib: Count,
+    /// How many absent keys are asked.
+    pub queries: Queries,
+    /// The axis over (n, ε).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rates: Option<Rates>,
+    /// The axis over (n, α, r).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loads: Option<Loads>,
+}
+
+/// How many absent keys are asked for the false-positive rate ε of a cell: `per_rate / ε`, within limits. Fixed before the
+/// first query.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Queries {
+    /// Expected false positives: 384 give ±10 % at 95 % confidence.
+    pub per_rate: Count,
+    /// At least as many queries, which is cheap and sharpens high rates.
+    pub least: Count,
+    /// At most as many queries: what a filter's verification may cost.
+    pub budget: Count,
+    /// Cells of these n are asked more thoroughly: `verification_per_rate / ε`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub verification_n: Vec<Count>,
+    /// See above; 3,600 give ±3.3 %.
+    #[serde(default = "verification_per_rate")]
+    pub verification_per_rate: Count,
+}
+
+fn verification_per_rate() -> Count {
+    Count(3600)
+}
+
+impl Queries {
+    /// The number for one cell.
+    pub fn count(&self, n: u64, fpr: f64) -> u64 {
+        let thorough = self.verification_n.contains(&Count(n));
+        let per_rate = if thorough { self.verification_per_rate } else { self.per_rate };
+        let wanted = (per_rate.0 as f64 / fpr).ceil().min(self.budget.0 as f64);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive, at most the budget")]
+        let wanted = wanted as u64;
+        wanted.max(self.least.0.min(self.budget.0))
+    }
+}
+
+/// Every filter at its best parameters for a false-positive rate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rates {
+    /// Numbers of keys.
+    pub n: Vec<Count>,
+    /// False-positive rates asked for.
+    pub fpr: Vec<f64>,
+}
+
+/// Tables at loads and widths; the other filters once for each (n, r), at ε = 2^-r.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Loads {
+    /// Numbers of keys.
+    pub n: Vec<Count>,
+    /// Loads: records over slots.
+    pub alpha: Vec<f64>,
+    /// Remainder bits.
+    pub r: Vec<u32>,
+}
+
+/// What a command line changes in a sweep.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Overrides {
+    /// In place of both axes' n.
+    pub n: Option<Vec<Count>>,
+    /// In place of the rates.
+    pub fpr: Option<Vec<f64>>,
+    /// In place of the loads.
+    pub alpha: Option<Vec<f64>>,
+    /// In place of the widths.
+    pub r: Option<Vec<u32>>,
+}
+
+impl Sweep {
+    /// The sweep that comes with the program under this name.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn profile(name: &str) -> Result<Self> {
+        let Some((_, text)) = PROFILES.iter().find(|(profile, _)| *profile == name) else {
+            bail!("there is no profile {name:?}: take one of {}", PROFILES.map(|(name, _)| name).join(", "));
+        };
+        Self::parse(text).with_context(|| format!("in the profile {name}"))
+    }
+
+    /// A sweep of the user's.
+    ///
+    /// # Errors
+    /// If the file cannot be read or is no sweep.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read the sweep file {}", path.display()))?;
+        Self::parse(&text).with_context(|| format!("in the sweep file {}", path.display()))
+    }
+
+    /// A sweep from its TOML text, checked.
+    ///
+    /// # Errors
+    /// If it is not TOML, a field is unknown or missing, or a value is out of range.
+    pub fn parse(text: &str) -> Result<Self> {
+        let sweep: Self = toml::from_str(text)?;
+        sweep.check()?;
+        Ok(sweep)
+    }
+
+    /// The sweep with some values replaced, checked.
+    ///
+    /// # Errors
+    /// If a value is out of range, or belongs to an axis that the sweep does not have.
+    pub fn with(mut self, overrides: Overrides) -> Result<Self> {
+        let Overrides { n, fpr, alpha, r } = overrides;
+        if let Some(n) = n {
+            if let Some(rates) = &mut self.rates {
+                rates.n.clone_from(&n);
+            }
+            if let Some(loads) = &mut self.loads {
+                loads.n = n;
+            }
+        }
+        if let Some(fpr) = fpr {
+            let name = &self.name;
+            let rates = self.rates.as_mut();
+            rates.with_context(|| format!("--fpr: the sweep {name} has no [rates] axis, take another profile"))?.fpr = fpr;
+        }
+        if alpha.is_some() || r.is_some() {
+            let name = &self.name;
+            let loads = self.loads.as_mut();
+            let loads =
+                loads.with_context(|| format!("--alpha, --r: the sweep {name} has no [loads] axis, take another profile"))?;
+            loads.alpha = alpha.unwrap_or_else(|| loads.alpha.clone());
+            loads.r = r.unwrap_or_else(|| loads.r.clone());
+        }
+        self.check()?;
+        Ok(self)
+    }
+
+    /// The sweep as TOML.
+    ///
+    /// # Panics
+    /// Never: every sweep is a TOML document.
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).expect("a sweep has string keys and plain values only")
+    }
+
+    fn check(&self) -> Result<()> {
+        ensure!(!self.name.trim().is_empty(), "name is empty: give the sweep a name");
+        ensure!(
+            (1..=1000).contains(&self.repetitions),
+            "repetitions = {}: 1 to 1000, and 9 for an interval of 95 %",
+            self.repetitions
+        );
+        check_axis("hit_ratios", &self.hit_ratios, |ratio| (0.0..=1.0).contains(ratio), "0 to 1, both included")?;
+        ensure!(
+            self.lookups_per_pass.0 <= 1 << 28,
+            "lookups_per_pass = {}: at most 2^28, so that the queries fit into memory",
+            self.lookups_per_pass.0
+        );
+        ensure!(
+            self.deadline_seconds > 0.0 && self.deadline_seconds <= 1e6,
+            "deadline_seconds = {}: above 0, at most 10^6",
+            self.deadline_seconds
+        );
+        ensure!(
+            self.memory_limit_mib.0 >= 64,
+            "memory_limit_mib = {}: at least 64, which the program itself needs",
+            self.memory_limit_mib.0
+        );
+        ensure!(
+            self.queries.budget.0 <= 1 << 40,
+            "queries.budget = {}: at most 2^40",
+            self.queries.budget.0
+        );
+        ensure!(
+            self.rates.is_some() || self.loads.is_some(),
+            "nothing to sweep: give [rates] with n and fpr, or [loads] with n, alpha and r, or both"
+        );
+        let possible_n = |n: &Count| n.0 <= 1 << 40;
+        if let Some(rates) = &self.rates {
+            check_axis("rates.n", &rates.n, possible_n, "1 to 2^40")?;
+            check_axis("rates.fpr", &rates.fpr, |fpr| *fpr > 0.0 && *fpr < 1.0, "between 0 and 1, both excluded")?;
+        }
+        if let Some(loads) = &self.loads {
+            check_axis("loads.n", &loads.n, possible_n, "1 to 2^40")?;
+            check_axis("loads.alpha", &loads.alpha, |alpha| *alpha > 0.0 && *alpha <= 1.0, "above 0, at most 1")?;
+            check_axis("loads.r", &loads.r, |r| (1..=64).contains(r), "1 to 64")?;
+        }
+        Ok(())
+    }
+
+    /// What is timed of every filter, in the order of tables.
+    pub fn works(&self) -> Vec<Work> {
+        let work = |workload, mode| Work { workload, mode, hit_ratio: None, hashing: Hashing::Digest };
+        let lookup = |mode, ratio, hashing| Work { workload: Workload::Lookup, mode, hit_ratio: Some(ratio), hashing };
+        let mut works = vec![
+            work(Workload::Build, Mode::Batch),
+            work(Workload::Insert, Mode::Single),
+            work(Workload::Insert, Mode::Batch),
+        ];
+        works.extend(self.hit_ratios.iter().map(|&ratio| lookup(Mode::Single, ratio, Hashing::Digest)));
+        for mode in [Mode::Batch, Mode::Chain] {
+            works.extend([0.0, 1.0].map(|ratio| lookup(mode, ratio, Hashing::Digest)));
+        }
+        works.push(lookup(Mode::Single, 0.5, Hashing::Included));
+        works.push(work(Workload::Remove, Mode::Single));
+        works
+    }
+}
+
+/// Every value in range, at least one, none twice.
+fn check_axis<T: PartialEq + std::fmt::Debug>(
+    name: &str,
+    values: &[T],
+    in_range: impl Fn(&T) -> bool,
+    range: &str,
+) -> Result<()> {
+    ensure!(!values.is_empty(), "{name} is empty: give at least one value, {range}");
+    for (i, value) in values.iter().enumerate() {
+        ensure!(in_range(value), "{name} = {value:?} is out of range: {range}");
+        ensure!(!values[..i].contains(value), "{name} lists {value:?} twice: remove one");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn smoke_with(from: &str, to: &str) -> Result<Sweep> {
+        let text = PROFILES[0].1;
+        let changed = text.replacen(from, to, 1);
+        assert_ne!(text, changed, "{from:?} is not in the smoke sweep");
+        Sweep::parse(&changed)
+    }
+
+    #[test]
+    fn the_profiles_are_sweeps_and_survive_a_round_trip() {
+        for (name, _) in PROFILES {
+            let sweep = Sweep::profile(name).unwrap();
+            assert_eq!(sweep.name, name);
+            assert_eq!(Sweep::parse(&sweep.to_toml()).unwrap(), sweep);
+        }
+    }
+
+    #[test]
+    fn bad_values_are_named_with_a_remedy() {
+        for (from, to, said) in [
+            ("repetitions = 3", "repetitions = 0", "repetitions = 0: 1 to 1000"),
+            ("repetitions = 3", "repetitions = 3\nrepetition = 4", "repetition"),
+            ("deadline_seconds = 20", "deadline_seconds = -1", "deadline_seconds = -1"),
+            ("deadline_seconds = 20", "deadline_seconds = nan", "deadline_seconds = NaN"),
+            ("hit_ratios = [0.0, 0.5, 1.0]", "hit_ratios = [1.5]", "hit_ratios = 1.5 is out of range"),
+            ("hit_ratios = [0.0, 0.5, 1.0]", "hit_ratios = []", "hit_ratios is empty"),
+            ("fpr = [1e-2]", "fpr = [1e-2, 0.01]", "rates.fpr lists 0.01 twice"),
+            ("fpr = [1e-2]", "fpr = [0.0]", "rates.fpr = 0.0 is out of range"),
+            ("fpr = [1e-2]", "fpr = [nan]", "rates.fpr = NaN is out of range"),
+            ("n = [1e3, 1e4]", "n = [1.5]", "1.5 is not a whole number"),
+            ("n = [1e3, 1e4]", "n = [0]", "0 is not a whole number"),
+            ("n = [1e3, 1e4]", "n = [-1]", "n = [-1]"),
+        ] {
+            let error = format!("{:#}", smoke_with(from, to).unwrap_err());
+            assert!(error.contains(said), "{to}: {error}");
+        }
+        let error = Sweep::profile("huge").unwrap_err().to_string();
+        assert!(error.contains("\"huge\"") && error.contains("quick"), "{error}");
+    }
+
+    #[test]
+    fn the_number_of_queries_keeps_its_limits() {
+        let queries = Queries {
+            per_rate: Count(384),
+            least: Count(1000),
+            budget: Count(100_000),
+            verification_n: vec![Count(77)],
+            verification_per_rate: Count(3600),
+        };
+        assert_eq!(queries.count(5, 0.5), 1000);
+        assert_eq!(queries.count(5, 0.01), 38_400);
+        assert_eq!(queries.count(77, 0.1), 36_000);
+        assert_eq!(queries.count(5, 1e-300), 100_000);
+    }
+
+    #[test]
+    fn overrides_replace_and_are_checked() {
+        let sweep = Sweep::profile("smoke").unwrap();
+        let narrow = Overrides { n: Some(vec![Count(77)]), fpr: Some(vec![0.25]), ..Overrides::default() };
+        let narrowed = sweep.clone().with(narrow).unwrap();
+        assert_eq!(narrowed.rates, Some(Rates { n: vec![Count(77)], fpr: vec![0.25] }));
+        assert_eq!(narrowed.loads.unwrap().n, [Count(77)]);
+        let wrong = Overrides { alpha: Some(vec![2.0]), ..Overrides::default() };
+        assert!(sweep.with(wrong).unwrap_err().to_string().contains("loads.alpha = 2.0"));
+    }
+}
