@@ -1,0 +1,160 @@
+//! What the machine asks of any filter: independent random reads of cache lines in a table of the same size. How such reads
+//! are coded moves their time twofold, so each floor is the fastest of several codings.
+
+use std::hint::black_box;
+
+use amq::Digest;
+use amq_bits::prefetch::prefetch_read;
+use amq_bits::{AllocError, Store as _, Table};
+
+use super::clock::Clock;
+
+const LINE: u64 = 64;
+
+/// Tables within this factor of each other share a floor.
+const SAME_SIZE: f64 = 1.05;
+
+/// Sizes that stand for all of `bytes`, and for each of `bytes` which one. The sizes are ascending.
+pub fn representatives(bytes: &[u64]) -> (Vec<u64>, Vec<usize>) {
+    let mut sorted = bytes.to_vec();
+    sorted.sort_unstable();
+    let mut sizes: Vec<u64> = Vec::new();
+    for size in sorted {
+        if sizes.last().is_none_or(|&last| size as f64 > last as f64 * SAME_SIZE) {
+            sizes.push(size);
+        }
+    }
+    let of = bytes.iter().map(|&size| sizes.partition_point(|&other| other <= size).saturating_sub(1)).collect();
+    (sizes, of)
+}
+
+/// A table to read from.
+#[derive(Debug)]
+pub struct Floor {
+    table: Table,
+    lines: u64,
+}
+
+impl Floor {
+    /// A table of `bytes`, rounded up to whole cache lines, at least one.
+    ///
+    /// # Errors
+    /// If there is no memory for it.
+    pub fn new(bytes: u64) -> Result<Self, AllocError> {
+        let lines = bytes.div_ceil(LINE).max(1);
+        Ok(Self { table: Table::zeroed(lines.saturating_mul(LINE))?, lines })
+    }
+
+    /// Nanoseconds for reading `reads` random lines, in the fastest coding, over the places that `digests` give.
+    pub fn time(&self, clock: &Clock, digests: &[Digest], reads: u32) -> f64 {
+        let codings: [fn(&Self, &[Digest], u32) -> u64; 4] =
+            [Self::plain, Self::batches::<16>, Self::batches::<64>, Self::rolling];
+        codings
+            .iter()
+            .map(|coding| {
+                clock.time(digests.len() as u64, || {
+                    black_box(coding(self, black_box(digests), reads));
+                })
+            })
+            .fold(f64::INFINITY, f64::min)
+    }
+
+    /// The offset of the line that a digest means in its `i`th read.
+    #[inline]
+    fn offset(&self, digest: Digest, i: u32) -> usize {
+        // Steps of an odd number visit different lines; the multiplication in `scale` spreads them.
+        let step = digest.get().rotate_left(32) | 1;
+        let place = Digest::new(digest.get().wrapping_add(step.wrapping_mul(u64::from(i)))).scale(self.lines);
+        // Within the table, whose length is a usize.
+        usize::try_from(place * LINE).unwrap_or(0)
+    }
+
+    #[inline]
+    fn read(&self, offset: usize) -> u64 {
+        u64::from(self.table.bytes()[offset])
+    }
+
+    fn plain(&self, digests: &[Digest], reads: u32) -> u64 {
+        let mut sum = 0;
+        for &digest in digests {
+            for i in 0..reads {
+                sum += self.read(self.offset(digest, i));
+            }
+        }
+        sum
+    }
+
+    /// First the places of a batch, then their lines.
+    fn batches<const SIZE: usize>(&self, digests: &[Digest], reads: u32) -> u64 {
+        let mut sum = 0;
+        let mut offsets = [0; SIZE];
+        for batch in digests.chunks(SIZE) {
+            for i in 0..reads {
+                for (offset, &digest) in offsets.iter_mut().zip(batch) {
+                    *offset = self.offset(digest, i);
+                    prefetch_read(self.table.bytes(), *offset);
+                }
+                for &offset in &offsets[..batch.len()] {
+                    sum += self.read(offset);
+                }
+            }
+        }
+        sum
+    }
+
+    /// Each place is asked for sixteen digests before it is read.
+    fn rolling(&self, digests: &[Digest], reads: u32) -> u64 {
+        const AHEAD: usize = 16;
+        let mut sum = 0;
+        for (at, &digest) in digests.iter().enumerate() {
+            if let Some(&next) = digests.get(at + AHEAD) {
+                for i in 0..reads {
+                    prefetch_read(self.table.bytes(), self.offset(next, i));
+                }
+            }
+            for i in 0..reads {
+                sum += self.read(self.offset(digest, i));
+            }
+        }
+        sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_sizes_share_a_floor() {
+        let (sizes, of) = representatives(&[1000, 104, 100, 1060, 106, 1049]);
+        assert_eq!(sizes, [100, 106, 1000, 1060]);
+        assert_eq!(of, [2, 0, 0, 3, 1, 2]);
+        assert_eq!(representatives(&[]), (vec![], vec![]));
+    }
+
+    #[test]
+    fn every_coding_reads_the_same_places() {
+        use amq_bits::StoreMut as _;
+        let mut floor = Floor::new(64 * 100 - 1).unwrap();
+        assert_eq!(floor.lines, 100);
+        for line in 0..100_u8 {
+            floor.table.bytes_mut()[usize::from(line) * 64] = line;
+        }
+        let digests: Vec<_> = (0..1003).map(|i| Digest::new(i).remix(1)).collect();
+        for reads in [1, 3, 7] {
+            let expected = floor.plain(&digests, reads);
+            // The mean place is 49.5: the reads are spread over the table.
+            let mean = expected as f64 / (1003.0 * f64::from(reads));
+            assert!((mean - 49.5).abs() < 4.0, "{mean}");
+            assert_eq!(floor.batches::<16>(&digests, reads), expected);
+            assert_eq!(floor.batches::<64>(&digests, reads), expected);
+            assert_eq!(floor.rolling(&digests, reads), expected);
+        }
+    }
+
+    #[test]
+    fn the_smallest_table_is_a_line() {
+        let floor = Floor::new(0).unwrap();
+        assert_eq!(floor.plain(&[Digest::new(u64::MAX), Digest::new(0)], 3), 0);
+    }
+}

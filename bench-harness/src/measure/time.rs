@@ -1,0 +1,290 @@
+//! Timing: one pass of one filter does every workload once, on fresh tables.
+
+use std::hint::black_box;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use amq::{Capability, Descriptor, Digest, Erased, Key as _, Spec};
+use rand::seq::SliceRandom as _;
+use rand::{Rng, RngExt as _};
+
+use super::clock::Clock;
+use super::verify::{panic_text, status_of};
+use crate::store::cell::{Hashing, Mode, Status, Workload};
+use crate::store::sample::Work;
+use crate::sweep::keys::KeySample;
+
+/// What all filters of a group are timed with.
+#[derive(Debug)]
+pub struct Queries {
+    /// The members, in no order.
+    pub members: Vec<Digest>,
+    /// What is removed: a tenth of the members, at least one.
+    pub removals: Vec<Digest>,
+    /// For each hit ratio the keys looked up.
+    pub lookups: Vec<Lookups>,
+    /// Keys for lookups that start at the key; every other one is a member.
+    pub keys: KeySample,
+}
+
+/// Keys looked up in one pass, in random order.
+#[derive(Debug)]
+pub struct Lookups {
+    /// The share of members wanted.
+    pub hit_ratio: f64,
+    /// Members among them.
+    pub members: u64,
+    /// All of them.
+    pub digests: Vec<Digest>,
+}
+
+impl Lookups {
+    /// `count` lookups, of which `hit_ratio` are random members and the others absent keys.
+    pub fn new(hit_ratio: f64, count: usize, members: &[Digest], absent: &[Digest], rng: &mut impl Rng) -> Self {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the ratio is in [0, 1]")]
+        let hits = (hit_ratio * count as f64).round() as usize;
+        let mut digests: Vec<_> = (0..hits).map(|_| members[rng.random_range(0..members.len())]).collect();
+        digests.extend(absent.iter().cycle().take(count - hits));
+        digests.shuffle(rng);
+        Self { hit_ratio, members: hits as u64, digests }
+    }
+}
+
+/// A filter that does not get through its timing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fault {
+    /// What it is from now on.
+    pub status: Status,
+    /// Why.
+    pub reason: String,
+}
+
+/// A filter to be timed.
+#[derive(Debug)]
+pub struct Subject {
+    descriptor: &'static Descriptor,
+    spec: Spec,
+    /// Hits that each array of lookups gives, from the first pass: tables are built deterministically.
+    hits: Vec<Option<u64>>,
+}
+
+impl Subject {
+    /// The filter that `descriptor` makes of `spec`.
+    pub fn new(descriptor: &'static Descriptor, spec: Spec) -> Self {
+        Self { descriptor, spec, hits: Vec::new() }
+    }
+
+    /// Times every one of `works` that the family has, once, on tables built for it: nanoseconds for one operation, in the
+    /// order of `works`.
+    ///
+    /// # Errors
+    /// If the filter fails, panics, loses a key, or does not give the answers of the pass before.
+    pub fn pass(
+        &mut self,
+        works: &[Work],
+        queries: &Queries,
+        clock: &Clock,
+        rng: &mut impl Rng,
+    ) -> Result<Vec<Option<f64>>, Fault> {
+        // Moves the tables to another address each time: where a table lies is part of what a repetition repeats.
+        let spacer = vec![0_u8; rng.random_range(1..64) * 4096];
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.run(works, queries, clock)));
+        drop(black_box(spacer));
+        outcome.unwrap_or_else(|panic| {
+            Err(Fault { status: Status::VerifyFailed, reason: format!("timing panicked: {}", panic_text(&*panic)) })
+        })
+    }
+
+    fn run(&mut self, works: &[Work], queries: &Queries, clock: &Clock) -> Result<Vec<Option<f64>>, Fault> {
+        let mut times = vec![None; works.len()];
+        let mut set = |of: &dyn Fn(&Work) -> bool, ns: f64| {
+            if let Some(place) = works.iter().position(of) {
+                times[place] = Some(ns);
+            }
+        };
+        set(&|work| work.workload == Workload::Build, self.time_build(queries, clock)?);
+
+        let filter = self.build(&queries.members)?;
+        self.warm_up(&*filter, queries)?;
+        for (place, work) in works.iter().enumerate() {
+            if work.workload == Workload::Lookup {
+                times[place] = Some(self.time_lookup(&*filter, work, queries, clock)?);
+            }
+        }
+        drop(filter);
+
+        for (place, work) in works.iter().enumerate() {
+            times[place] = match work.workload {
+                Workload::Insert if self.descriptor.can(Capability::Insert) => {
+                    Some(self.time_insert(work.mode, queries, clock)?)
+                }
+                Workload::Remove if self.descriptor.can(Capability::Remove) => {
+                    Some(self.time_remove(queries, clock)?)
+                }
+                _ => times[place],
+            };
+        }
+        Ok(times)
+    }
+
+    fn build(&self, digests: &[Digest]) -> Result<Box<dyn Erased>, Fault> {
+        (self.descriptor.build)(digests, &self.spec)
+            .map_err(|error| Fault { status: status_of(&error), reason: format!("in its timing: {error}") })
+    }
+
+    fn time_build(&self, queries: &Queries, clock: &Clock) -> Result<f64, Fault> {
+        let members = &queries.members;
+        let mut failure = None;
+        let ns = clock.time_fresh(
+            members.len() as u64,
+            || (),
+            |()| {
+                let built = self.build(black_box(members));
+                if let Err(fault) = &built {
+                    failure = Some(fault.clone());
+                }
+                built
+            },
+        );
+        failure.map_or(Ok(ns), Err)
+    }
+
+    /// Answers every array once: caches, branch predictors and page tables are then as in a program that runs, and the hits
+    /// are known.
+    fn warm_up(&mut self, filter: &dyn Erased, queries: &Queries) -> Result<(), Fault> {
+        self.hits.resize(queries.lookups.len(), None);
+        for (known, lookups) in self.hits.iter_mut().zip(&queries.lookups) {
+            let hits = filter.count_hits(&lookups.digests);
+            if hits < lookups.members {
+                return Err(defect(format!("of {} members looked up, {hits} are found", lookups.members)));
+            }
+            let before = *known.get_or_insert(hits);
+            if before != hits {
+                return Err(defect(format!(
+                    "the same lookups in a table built from the same keys give {hits} hits, before {before}"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn time_lookup(
+        &self,
+        filter: &dyn Erased,
+        work: &Work,
+        queries: &Queries,
+        clock: &Clock,
+    ) -> Result<f64, Fault> {
+        if work.hashing == Hashing::Included {
+            return time_from_key(filter, self.spec.seed(), &queries.keys, clock);
+        }
+        let place = queries.lookups.iter().position(|lookups| Some(lookups.hit_ratio) == work.hit_ratio);
+        let Some((lookups, known)) = place.map(|place| (&queries.lookups[place], self.hits[place])) else {
+            return Err(defect(format!("no lookups were prepared for {work:?}")));
+        };
+        let digests = &lookups.digests;
+        let count = digests.len() as u64;
+        let mut hits = 0;
+        let ns = match work.mode {
+            Mode::Single => clock.time(count, || hits = filter.count_hits(black_box(digests))),
+            Mode::Chain => clock.time(count, || hits = filter.count_hits_chained(black_box(digests))),
+            Mode::Batch => {
+                let mut answers = vec![false; digests.len()];
+                let ns = clock.time(count, || {
+                    filter.contains_batch(black_box(digests), black_box(&mut answers));
+                });
+                hits = answers.iter().map(|&answer| u64::from(answer)).sum();
+                ns
+            }
+        };
+        if known.is_some_and(|known| known != hits) {
+            return Err(defect(format!("{:?} lookups give {hits} hits, single ones {known:?}", work.mode)));
+        }
+        Ok(ns)
+    }
+
+    fn time_insert(&self, mode: Mode, queries: &Queries, clock: &Clock) -> Result<f64, Fault> {
+        let members = &queries.members;
+        let mut failure = None;
+        let ns = clock.time_fresh(
+            members.len() as u64,
+            || self.build(&[]),
+            |filter| {
+                let mut filter = filter?;
+                if let Err(fault) = insert_all(&mut *filter, members, mode) {
+                    failure = Some(fault);
+                }
+                Ok::<_, Fault>(filter)
+            },
+        );
+        failure.map_or(Ok(ns), Err)
+    }
+
+    fn time_remove(&self, queries: &Queries, clock: &Clock) -> Result<f64, Fault> {
+        let removals = &queries.removals;
+        let mut failure = None;
+        let ns = clock.time_fresh(
+            removals.len() as u64,
+            || {
+                let mut filter = self.build(&[])?;
+                insert_all(&mut *filter, &queries.members, Mode::Batch)?;
+                Ok::<_, Fault>(filter)
+            },
+            |filter| {
+                let mut filter = filter?;
+                let removed = filter.as_remove().map_or(0, |filter| {
+                    removals.iter().map(|&digest| u64::from(filter.remove(digest))).sum::<u64>()
+                });
+                if removed != removals.len() as u64 {
+                    failure = Some(defect(format!("of {} members, {removed} could be removed", removals.len())));
+                }
+                Ok::<_, Fault>(filter)
+            },
+        );
+        failure.map_or(Ok(ns), Err)
+    }
+}
+
+fn defect(reason: String) -> Fault {
+    Fault { status: Status::VerifyFailed, reason }
+}
+
+/// Inserts one by one, through one virtual call each, or in a batch.
+fn insert_all(filter: &mut dyn Erased, digests: &[Digest], mode: Mode) -> Result<(), Fault> {
+    let failed = |error| Fault { status: Status::BuildFailed, reason: format!("filled in its timing: {error}") };
+    let Some(insert) = filter.as_insert() else {
+        return Err(defect("it is listed with insert but does not have it".into()));
+    };
+    if mode == Mode::Batch {
+        return insert.insert_batch(digests).map_err(failed);
+    }
+    for &digest in digests {
+        insert.insert(digest).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// From the bytes of a key to the answer. Some keys are hashed at a time, then looked up by one call, so that this differs from
+/// the lookups that start at the digest by the hashing alone.
+fn time_from_key(filter: &dyn Erased, seed: u64, keys: &KeySample, clock: &Clock) -> Result<f64, Fault> {
+    const BLOCK: usize = 64;
+    let mut hits = 0;
+    let ns = clock.time(keys.len() as u64, || {
+        hits = 0;
+        let mut block = [Digest::new(0); BLOCK];
+        let mut filled = 0;
+        for key in keys.iter() {
+            block[filled] = black_box(key).digest(seed);
+            filled += 1;
+            if filled == BLOCK {
+                hits += filter.count_hits(&block);
+                filled = 0;
+            }
+        }
+        hits += filter.count_hits(&block[..filled]);
+    });
+    let members = keys.len().div_ceil(2) as u64;
+    if hits < members {
+        return Err(defect(format!("of {members} members looked up by key, {hits} are found")));
+    }
+    Ok(ns)
+}
