@@ -1,0 +1,357 @@
+//! The measuring processes: what they are told on their input, what they tell on their output, and what they do.
+
+use std::io::{Write as _, stdin, stdout};
+
+use amq::Digest;
+use anyhow::{Context as _, Result};
+use rand::SeedableRng as _;
+use rand::seq::{IndexedRandom as _, SliceRandom as _};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use serde::{Deserialize, Serialize};
+
+use super::groups;
+use super::keys::Material;
+use crate::measure::clock::Clock;
+use crate::measure::floors::{self, Floor};
+use crate::measure::fpr::Absent;
+use crate::measure::time::{Lookups, Queries, Subject};
+use crate::measure::verify::{Phase, Verdict, verify};
+use crate::registry;
+use crate::store::cell::{Status, Workload};
+use crate::store::sample::{Point, Work};
+
+/// The hidden subcommand.
+pub const SUBCOMMAND: &str = "measure";
+
+/// What a measuring process is to do: one JSON object on its standard input.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Job {
+    /// The sweep's process: when it is gone, so is this one.
+    pub parent: u32,
+    /// Bytes of address space.
+    pub memory_limit: u64,
+    /// The cell.
+    pub point: Point,
+    /// Its keys.
+    pub material: Material,
+    /// What to do.
+    pub task: Task,
+}
+
+/// See [`Job`].
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "task", rename_all = "snake_case")]
+pub enum Task {
+    /// Build and verify one filter.
+    Verify {
+        /// Its name.
+        filter: String,
+    },
+    /// Time filters beside each other.
+    Time(TimeTask),
+}
+
+/// See [`Task::Time`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TimeTask {
+    /// The filters.
+    pub filters: Vec<TimedFilter>,
+    /// Which of them is timed twice, for the noise floor.
+    pub twin: usize,
+    /// What is timed.
+    pub works: Vec<Work>,
+    /// How often.
+    pub repetitions: u32,
+    /// Lookups in a pass.
+    pub lookups: usize,
+}
+
+/// See [`TimeTask`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TimedFilter {
+    /// Its name.
+    pub name: String,
+    /// Bytes of its table, for the floor.
+    pub table_bytes: u64,
+    /// Lines that a lookup of it reads, for the floor, where that is known.
+    pub k: Option<u32>,
+}
+
+/// What a measuring process reports: JSON objects, one a line.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// The verification enters a phase.
+    Phase {
+        /// Which.
+        phase: Phase,
+    },
+    /// The verification is complete.
+    Verified {
+        /// How it ended.
+        verdict: Box<Verdict>,
+    },
+    /// The next thing is about to be timed: of this filter, or a floor.
+    Begin {
+        /// The filter.
+        filter: Option<String>,
+        /// The repetition, from 0.
+        repetition: u32,
+    },
+    /// A filter has failed and is out.
+    Fault {
+        /// The filter.
+        filter: String,
+        /// What it is from now on.
+        status: Status,
+        /// Why.
+        reason: String,
+    },
+    /// The times of a filter, after the last repetition.
+    Timed {
+        /// The filter.
+        filter: String,
+        /// Whether it is its twin.
+        twin: bool,
+        /// What was timed.
+        work: Work,
+        /// Nanoseconds by repetition.
+        ns: Vec<f64>,
+    },
+    /// The times of a floor.
+    Floor {
+        /// Bytes of the table.
+        table_bytes: u64,
+        /// The filters that it is for.
+        filters: Vec<String>,
+        /// Lines read.
+        reads: u32,
+        /// Nanoseconds by repetition.
+        ns: Vec<f64>,
+    },
+    /// All done.
+    Finished,
+    /// The harness itself failed.
+    Broken {
+        /// Why.
+        reason: String,
+    },
+}
+
+fn tell(event: &Event) -> Result<()> {
+    let mut line = serde_json::to_vec(event)?;
+    line.push(b'\n');
+    let mut out = stdout().lock();
+    out.write_all(&line)?;
+    Ok(out.flush()?)
+}
+
+/// The measuring process: reads its job, does it, and reports.
+///
+/// # Errors
+/// If its input or output fails.
+pub fn serve() -> Result<()> {
+    let job: Job = serde_json::from_reader(stdin().lock()).context("the job on standard input")?;
+    // A panic is caught where a filter may cause it and is reported as its status.
+    std::panic::set_hook(Box::new(|_| ()));
+    let outcome = confine(&job).and_then(|()| match &job.task {
+        Task::Verify { filter } => run_verification(&job, filter),
+        Task::Time(task) => run_timing(&job, task),
+    });
+    match outcome {
+        Ok(()) => tell(&Event::Finished),
+        Err(error) => tell(&Event::Broken { reason: format!("{error:#}") }),
+    }
+}
+
+/// Ends this process with its parent, and limits its memory.
+#[cfg(target_os = "linux")]
+fn confine(job: &Job) -> Result<()> {
+    use rustix::process::{Resource, Rlimit, Signal, getppid, set_parent_process_death_signal, setrlimit};
+    set_parent_process_death_signal(Some(Signal::KILL)).context("cannot tie this process to its parent")?;
+    let parent = getppid().map(|pid| pid.as_raw_nonzero().get().cast_unsigned());
+    // It may have gone before the line above.
+    anyhow::ensure!(parent == Some(job.parent), "the sweep is gone");
+    let limit = Rlimit { current: Some(job.memory_limit), maximum: Some(job.memory_limit) };
+    setrlimit(Resource::As, limit).context("cannot limit the memory")
+}
+
+/// Elsewhere there is a deadline only.
+#[cfg(not(target_os = "linux"))]
+#[expect(clippy::unnecessary_wraps, reason = "the same signature everywhere")]
+fn confine(_job: &Job) -> Result<()> {
+    Ok(())
+}
+
+fn run_verification(job: &Job, filter: &str) -> Result<()> {
+    let descriptor = registry::filter(filter).with_context(|| format!("there is no filter {filter:?}"))?;
+    let spec = groups::spec(&job.point, descriptor.kind, job.material.seed);
+    let members = job.material.members()?;
+    let get = |from, count| job.material.absent(from, count);
+    let absent = Absent { count: job.material.absent, get: &get };
+    let mut told = Ok(());
+    let verdict = verify(descriptor, &spec, &members, &absent, &mut |phase| {
+        let result = tell(&Event::Phase { phase });
+        if told.is_ok() {
+            told = result;
+        }
+    })?;
+    told?;
+    tell(&Event::Verified { verdict: Box::new(verdict) })
+}
+
+/// One of the things that are timed in turn.
+#[derive(Clone, Copy, Debug)]
+enum Item {
+    /// The subject of this number.
+    Subject(usize),
+    /// The floor of this number.
+    Floor(usize),
+}
+
+/// A filter or its twin while it is timed.
+#[derive(Debug)]
+struct Timed {
+    name: String,
+    twin: bool,
+    subject: Subject,
+    /// By work, then by repetition.
+    ns: Vec<Vec<f64>>,
+}
+
+/// A floor while it is timed.
+#[derive(Debug)]
+struct TimedFloor {
+    bytes: u64,
+    filters: Vec<String>,
+    reads: Vec<u32>,
+    /// By `reads`, then by repetition.
+    ns: Vec<Vec<f64>>,
+}
+
+fn run_timing(job: &Job, task: &TimeTask) -> Result<()> {
+    pin();
+    let _pause = amq_bits::counting::pause();
+    let clock = Clock::measure();
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(job.material.seed);
+    let queries = prepare_queries(job, task, &mut rng)?;
+    let places: Vec<_> = queries.lookups.first().map(|lookups| lookups.digests.clone()).unwrap_or_default();
+
+    let mut timed = Vec::new();
+    for (i, filter) in task.filters.iter().enumerate() {
+        let descriptor =
+            registry::filter(&filter.name).with_context(|| format!("there is no filter {:?}", filter.name))?;
+        let spec = groups::spec(&job.point, descriptor.kind, job.material.seed);
+        for twin in [false, true] {
+            if !twin || i == task.twin {
+                let ns = vec![Vec::new(); task.works.len()];
+                timed.push(Timed { name: filter.name.clone(), twin, subject: Subject::new(descriptor, spec), ns });
+            }
+        }
+    }
+    let mut floors = prepare_floors(&task.filters);
+    let mut items: Vec<_> =
+        (0..timed.len()).map(Item::Subject).chain((0..floors.len()).map(Item::Floor)).collect();
+    let mut out: Vec<String> = Vec::new();
+
+    for repetition in 0..task.repetitions {
+        items.shuffle(&mut rng);
+        for &item in &items {
+            match item {
+                Item::Subject(i) => {
+                    let timed = &mut timed[i];
+                    if out.contains(&timed.name) {
+                        continue;
+                    }
+                    tell(&Event::Begin { filter: Some(timed.name.clone()), repetition })?;
+                    match timed.subject.pass(&task.works, &queries, &clock, &mut rng) {
+                        Ok(times) => {
+                            for (all, ns) in timed.ns.iter_mut().zip(times) {
+                                all.extend(ns);
+                            }
+                        }
+                        Err(fault) => {
+                            let filter = timed.name.clone();
+                            out.push(filter.clone());
+                            tell(&Event::Fault { filter, status: fault.status, reason: fault.reason })?;
+                        }
+                    }
+                }
+                Item::Floor(i) => {
+                    tell(&Event::Begin { filter: None, repetition })?;
+                    let timed = &mut floors[i];
+                    let floor = Floor::new(timed.bytes)?;
+                    for (reads, ns) in timed.reads.iter().zip(&mut timed.ns) {
+                        ns.push(floor.time(&clock, &places, *reads));
+                    }
+                }
+            }
+        }
+    }
+
+    for Timed { name, twin, ns, .. } in timed.into_iter().filter(|timed| !out.contains(&timed.name)) {
+        for (&work, ns) in task.works.iter().zip(ns) {
+            if !ns.is_empty() {
+                tell(&Event::Timed { filter: name.clone(), twin, work, ns })?;
+            }
+        }
+    }
+    for TimedFloor { bytes, filters, reads, ns } in floors {
+        for (reads, ns) in reads.into_iter().zip(ns) {
+            tell(&Event::Floor { table_bytes: bytes, filters: filters.clone(), reads, ns })?;
+        }
+    }
+    Ok(())
+}
+
+fn prepare_queries(job: &Job, task: &TimeTask, rng: &mut Xoshiro256PlusPlus) -> Result<Queries> {
+    let members = job.material.members()?;
+    let absent = job.material.absent(0, task.lookups as u64)?;
+    let mut ratios: Vec<f64> = Vec::new();
+    for work in task.works.iter().filter(|work| work.workload == Workload::Lookup) {
+        if let Some(ratio) = work.hit_ratio.filter(|ratio| !ratios.contains(ratio)) {
+            ratios.push(ratio);
+        }
+    }
+    let lookups =
+        ratios.into_iter().map(|ratio| Lookups::new(ratio, task.lookups, &members, &absent, rng)).collect();
+    // Without repetition: what is removed has to be there once for each time.
+    let removals: Vec<Digest> = members.sample(rng, members.len().div_ceil(10)).copied().collect();
+    Ok(Queries { removals, lookups, keys: job.material.sample()?, members })
+}
+
+/// A floor for each size of table, of one line, three, and as many as a filter of that size reads.
+fn prepare_floors(filters: &[TimedFilter]) -> Vec<TimedFloor> {
+    let (sizes, of) = floors::representatives(&filters.iter().map(|filter| filter.table_bytes).collect::<Vec<_>>());
+    let mut timed: Vec<_> = sizes
+        .into_iter()
+        .map(|bytes| TimedFloor { bytes, filters: Vec::new(), reads: vec![1, 3], ns: Vec::new() })
+        .collect();
+    for (filter, place) in filters.iter().zip(of) {
+        let floor = &mut timed[place];
+        floor.filters.push(filter.name.clone());
+        floor.reads.extend(filter.k.filter(|k| !floor.reads.contains(k)));
+    }
+    for floor in &mut timed {
+        floor.reads.sort_unstable();
+        floor.ns = vec![Vec::new(); floor.reads.len()];
+    }
+    timed
+}
+
+/// Keeps this thread on one core: the last that it may use, since the first serves most interrupts. Not being able to is no
+/// failure: the noise floor shows what it costs.
+#[cfg(target_os = "linux")]
+fn pin() {
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+    if let Ok(allowed) = sched_getaffinity(None)
+        && let Some(last) = (0..CpuSet::MAX_CPU).rev().find(|&core| allowed.is_set(core))
+    {
+        let mut one = CpuSet::new();
+        one.set(last);
+        let _ = sched_setaffinity(None, &one);
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn pin() {}

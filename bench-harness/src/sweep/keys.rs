@@ -1,0 +1,501 @@
+//! The keys of a run: generated ones, or those of a file; and of each group its members and absent keys, as digests.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io::{BufWriter, Write as _};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use amq::{Digest, Key, attempt_seed};
+use anyhow::{Context as _, Result, bail, ensure};
+use rand::{RngExt as _, SeedableRng as _};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use serde::{Deserialize, Serialize};
+use tempfile::TempDir;
+
+use crate::store::run::KeyInfo;
+
+/// Generated keys are 64-bit counters, little-endian: members from 0, absent keys from here.
+const FIRST_ABSENT: u64 = 1 << 63;
+
+/// Key bytes that are handed to a worker at most, for the lookups that start at the key.
+const KEY_BYTES: usize = 16 << 20;
+
+/// Digests that are made or checked at a time.
+const CHUNK: u64 = 1 << 20;
+
+/// Seeds that are tried for a group until no two of its keys share a digest. With 10^8 keys one in some 4,000 seeds fails.
+const SEEDS: u32 = 16;
+
+/// Where keys come from.
+#[derive(Debug)]
+pub enum Keys {
+    /// Counters: as many as wanted, all distinct.
+    Generated,
+    /// The lines of a file.
+    File(KeyFile),
+}
+
+/// The distinct lines of a file, as bytes.
+#[derive(Debug)]
+pub struct KeyFile {
+    name: String,
+    bytes: Vec<u8>,
+    /// Where the distinct keys lie in `bytes`, in the order of their first appearance.
+    keys: Vec<Range<usize>>,
+    read: u64,
+}
+
+impl KeyFile {
+    /// Reads newline-separated keys. They are bytes, not text; a carriage return before the newline is not part of the key;
+    /// the last line may lack its newline; an empty line is the empty key; repetitions are dropped and counted.
+    ///
+    /// # Errors
+    /// If the file cannot be read or has no line.
+    pub fn read(path: &Path) -> Result<Self> {
+        let shown = path.display();
+        ensure!(!path.is_dir(), "--keys {shown} is a directory: give a file of newline-separated keys");
+        let bytes = fs::read(path).with_context(|| format!("cannot read the key file {shown}"))?;
+        let name = path.file_name().map_or_else(|| shown.to_string(), |name| name.to_string_lossy().into_owned());
+        Self::from_bytes(name, bytes).with_context(|| format!("in the key file {shown}"))
+    }
+
+    fn from_bytes(name: String, bytes: Vec<u8>) -> Result<Self> {
+        ensure!(!bytes.is_empty(), "it is empty: give at least one key, one a line");
+        let mut keys = Vec::new();
+        let mut seen = HashSet::new();
+        let mut read = 0;
+        let mut start = 0;
+        for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+            let key = line.strip_suffix(b"\n").unwrap_or(line);
+            let key = key.strip_suffix(b"\r").unwrap_or(key);
+            read += 1;
+            if seen.insert(key) {
+                keys.push(start..start + key.len());
+            }
+            start += line.len();
+        }
+        drop(seen);
+        Ok(Self { name, bytes, keys, read })
+    }
+
+    fn key(&self, index: usize) -> &[u8] {
+        &self.bytes[self.keys[index].clone()]
+    }
+
+    /// An absent key: one of the keys, a newline, and a number. No key of the file has a newline in it.
+    fn absent(&self, index: u64, buffer: &mut Vec<u8>) {
+        let count = self.keys.len() as u64;
+        buffer.clear();
+        // Below the number of keys, which is a usize.
+        buffer.extend_from_slice(self.key(usize::try_from(index % count).unwrap_or(0)));
+        buffer.push(b'\n');
+        buffer.extend_from_slice(&(index / count).to_le_bytes());
+    }
+}
+
+impl Keys {
+    /// The number of distinct keys there are.
+    pub fn distinct(&self) -> Option<u64> {
+        match self {
+            Self::Generated => None,
+            Self::File(file) => Some(file.keys.len() as u64),
+        }
+    }
+
+    /// A hash of all keys in order.
+    pub fn hash(&self) -> u64 {
+        match self {
+            Self::Generated => 0,
+            Self::File(file) => {
+                file.keys.iter().fold(0, |hash, key| file.bytes[key.clone()].digest(hash).get())
+            }
+        }
+    }
+
+    /// What is told about the keys; `largest` is the n of the largest cell.
+    pub fn info(&self, largest: u64) -> KeyInfo {
+        match self {
+            Self::Generated => {
+                KeyInfo { source: "uniform".into(), read: largest, distinct: largest, duplicates: 0, bytes: 0 }
+            }
+            Self::File(file) => {
+                let distinct = file.keys.len() as u64;
+                KeyInfo {
+                    source: format!("file:{}", file.name),
+                    read: file.read,
+                    distinct,
+                    duplicates: file.read - distinct,
+                    bytes: file.keys.iter().map(|key| key.len() as u64).sum(),
+                }
+            }
+        }
+    }
+
+    /// The values of n that can be swept: of a file those that it has keys for, and all its keys.
+    pub fn possible_n(&self, wanted: &[u64]) -> Vec<u64> {
+        let Some(distinct) = self.distinct() else { return wanted.to_vec() };
+        let mut possible: Vec<_> = wanted.iter().copied().filter(|&n| n < distinct).collect();
+        possible.push(distinct);
+        possible
+    }
+
+    /// `n` members and `absent` absent keys for a group, with as many of both as `sample` for lookups that start at the key.
+    ///
+    /// The seed is `base`, or one derived from it, such that all digests of members differ and none is an absent key's.
+    ///
+    /// # Errors
+    /// If there is no such seed, or the digests cannot be written for the measuring processes.
+    pub fn prepare(&self, base: u64, n: u64, absent: u64, sample: u64) -> Result<Prepared> {
+        match self {
+            Self::Generated => {
+                let seed = collision_free_seed(
+                    base,
+                    |seed| generated_range(0, n, seed),
+                    |seed, from, count| generated_range(FIRST_ABSENT + from, count, seed),
+                    absent,
+                )?;
+                Ok(Prepared { material: Material { seed, n, absent, sample, folder: None }, _folder: None })
+            }
+            Self::File(file) => file.prepare(base, n, absent, sample),
+        }
+    }
+}
+
+impl KeyFile {
+    fn prepare(&self, base: u64, n: u64, absent: u64, sample: u64) -> Result<Prepared> {
+        let chosen = self.choose(base, n)?;
+        let digest_absent = |seed, from: u64, count: u64| {
+            let mut buffer = Vec::new();
+            (from..from + count)
+                .map(|index| {
+                    self.absent(index, &mut buffer);
+                    buffer.digest(seed)
+                })
+                .collect()
+        };
+        let members = |seed| chosen.iter().map(|&index| self.key(index).digest(seed)).collect();
+        let seed = collision_free_seed(base, members, digest_absent, absent)?;
+
+        let folder = tempfile::Builder::new().prefix("amq-bench-").tempdir().context("cannot make a temporary folder")?;
+        let write = || -> std::io::Result<()> {
+            let mut digests = BufWriter::new(fs::File::create(folder.path().join("members"))?);
+            for digest in members(seed) {
+                digests.write_all(&digest.get().to_le_bytes())?;
+            }
+            digests.flush()?;
+            let mut digests = BufWriter::new(fs::File::create(folder.path().join("absent"))?);
+            for from in (0..absent).step_by(usize::try_from(CHUNK).unwrap_or(usize::MAX)) {
+                for digest in digest_absent(seed, from, CHUNK.min(absent - from)) {
+                    digests.write_all(&digest.get().to_le_bytes())?;
+                }
+            }
+            digests.flush()?;
+            fs::write(folder.path().join("sample"), serde_json::to_vec(&self.sample(&chosen, absent, sample))?)
+        };
+        write().with_context(|| format!("cannot write the digests to {}", folder.path().display()))?;
+        let material = Material { seed, n, absent, sample, folder: Some(folder.path().to_path_buf()) };
+        Ok(Prepared { material, _folder: Some(folder) })
+    }
+
+    /// The indices of `n` keys: a random choice in random order, all if `n` is their number.
+    fn choose(&self, seed: u64, n: u64) -> Result<Vec<usize>> {
+        let mut indices: Vec<_> = (0..self.keys.len()).collect();
+        let wanted = usize::try_from(n).ok().filter(|&wanted| wanted <= indices.len());
+        let wanted = wanted.with_context(|| format!("{n} keys wanted of {}", indices.len()))?;
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+        for place in 0..wanted {
+            let from = rng.random_range(place..indices.len());
+            indices.swap(place, from);
+        }
+        indices.truncate(wanted);
+        Ok(indices)
+    }
+
+    fn sample(&self, chosen: &[usize], absent: u64, sample: u64) -> KeySample {
+        let mut keys = KeySample::default();
+        for (i, &member) in (0..sample / 2).zip(chosen.iter().cycle()) {
+            keys.push(self.key(member));
+            let mut buffer = Vec::new();
+            self.absent(i % absent, &mut buffer);
+            keys.push(&buffer);
+            if keys.bytes.len() > KEY_BYTES {
+                break;
+            }
+        }
+        keys
+    }
+}
+
+/// The first of the seeds derived from `base` under which no digest occurs twice among the members, and none of theirs among
+/// the absent keys.
+fn collision_free_seed(
+    base: u64,
+    members: impl Fn(u64) -> Vec<Digest>,
+    absent: impl Fn(u64, u64, u64) -> Vec<Digest>,
+    absent_count: u64,
+) -> Result<u64> {
+    'seeds: for attempt in 0..SEEDS {
+        // Short enough to be exact in a spreadsheet or in JavaScript.
+        let seed = if attempt == 0 { base } else { attempt_seed(base, attempt) } >> 11;
+        let mut members = members(seed);
+        members.sort_unstable();
+        if members.windows(2).any(|pair| pair[0] == pair[1]) {
+            continue;
+        }
+        let mut from = 0;
+        while from < absent_count {
+            let count = CHUNK.min(absent_count - from);
+            let mut chunk = absent(seed, from, count);
+            chunk.sort_unstable();
+            if have_common(&members, &chunk) {
+                continue 'seeds;
+            }
+            from += count;
+        }
+        return Ok(seed);
+    }
+    bail!(
+        "under each of {SEEDS} seeds two different keys have the same 64-bit digest: somebody made them so, and filters over \
+         this digest cannot tell them apart; remove one of them"
+    );
+}
+
+/// Whether two sorted slices share a value. Gallops through the first: linear in the second.
+fn have_common(sorted: &[Digest], other: &[Digest]) -> bool {
+    let mut rest = sorted;
+    for &wanted in other {
+        let mut step = 1;
+        while step < rest.len() && rest[step] < wanted {
+            step *= 2;
+        }
+        let window = &rest[..rest.len().min(step + 1)];
+        let below = window.partition_point(|&digest| digest < wanted);
+        rest = &rest[below..];
+        match rest.first() {
+            None => return false,
+            Some(&found) if found == wanted => return true,
+            Some(_) => {}
+        }
+    }
+    false
+}
+
+fn generated_range(first: u64, count: u64, seed: u64) -> Vec<Digest> {
+    (first..first + count).map(|counter| counter.digest(seed)).collect()
+}
+
+/// The keys of a group, and the files they are in while it lives.
+#[derive(Debug)]
+pub struct Prepared {
+    /// How measuring processes get them.
+    pub material: Material,
+    _folder: Option<TempDir>,
+}
+
+/// The keys of a group, as a measuring process gets them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Material {
+    /// The seed that the keys are digested under.
+    pub seed: u64,
+    /// Members.
+    pub n: u64,
+    /// Absent keys.
+    pub absent: u64,
+    /// Keys for lookups that start at the key.
+    pub sample: u64,
+    /// The folder with the digests; `None` for generated keys, which are made anew.
+    pub folder: Option<PathBuf>,
+}
+
+/// Keys as bytes, one after the other.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct KeySample {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl KeySample {
+    fn push(&mut self, key: &[u8]) {
+        self.bytes.extend_from_slice(key);
+        self.ends.push(self.bytes.len());
+    }
+
+    /// Members and absent keys, in turn.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let mut start = 0;
+        self.ends.iter().map(move |&end| {
+            let key = &self.bytes[start..end];
+            start = end;
+            key
+        })
+    }
+
+    /// The number of keys; every other one is a member.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+}
+
+impl Material {
+    /// The digests of the members, in no order.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn members(&self) -> Result<Vec<Digest>> {
+        match &self.folder {
+            None => Ok(generated_range(0, self.n, self.seed)),
+            Some(folder) => read_digests(&folder.join("members"), 0, self.n),
+        }
+    }
+
+    /// The digests of `count` absent keys from the given one on.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn absent(&self, from: u64, count: u64) -> Result<Vec<Digest>> {
+        let count = count.min(self.absent.saturating_sub(from));
+        match &self.folder {
+            None => Ok(generated_range(FIRST_ABSENT + from, count, self.seed)),
+            Some(folder) => read_digests(&folder.join("absent"), from, count),
+        }
+    }
+
+    /// Keys for lookups that start at the key.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn sample(&self) -> Result<KeySample> {
+        let Some(folder) = &self.folder else {
+            let mut keys = KeySample::default();
+            for i in 0..self.sample / 2 {
+                // Steps through the members in a scattered order, so that neighbours in the sample are none in counting.
+                keys.push(&(Digest::new(i).remix(self.seed).scale(self.n)).to_le_bytes());
+                keys.push(&(FIRST_ABSENT + i % self.absent).to_le_bytes());
+            }
+            return Ok(keys);
+        };
+        let path = folder.join("sample");
+        let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        Ok(serde_json::from_slice(&bytes)?)
+    }
+}
+
+fn read_digests(path: &Path, from: u64, count: u64) -> Result<Vec<Digest>> {
+    use std::io::{Read as _, Seek as _, SeekFrom};
+    let read = || -> std::io::Result<Vec<u8>> {
+        let mut file = fs::File::open(path)?;
+        file.seek(SeekFrom::Start(from * 8))?;
+        let mut bytes = vec![0; usize::try_from(count * 8).unwrap_or(usize::MAX)];
+        file.read_exact(&mut bytes)?;
+        Ok(bytes)
+    };
+    let bytes = read().with_context(|| format!("cannot read {}", path.display()))?;
+    let (digests, _) = bytes.as_chunks();
+    Ok(digests.iter().map(|&bytes| Digest::new(u64::from_le_bytes(bytes))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(bytes: &[u8]) -> KeyFile {
+        KeyFile::from_bytes("test".into(), bytes.to_vec()).unwrap()
+    }
+
+    fn keys(file: &KeyFile) -> Vec<&[u8]> {
+        (0..file.keys.len()).map(|index| file.key(index)).collect()
+    }
+
+    #[test]
+    fn lines_are_keys_whatever_ends_them() {
+        for text in [&b"a\nb\n"[..], b"a\nb", b"a\r\nb\r\n", b"a\r\nb", b"a\nb\na\nb\r\n"] {
+            assert_eq!(keys(&file(text)), [b"a", b"b"], "{text:?}");
+        }
+        assert_eq!(keys(&file(b"\n")), [b""], "an empty line is the empty key");
+        assert_eq!(keys(&file(b"\r\r\n")), [b"\r"], "one carriage return belongs to the line's end");
+        assert_eq!(keys(&file(b"a\n\nb\0\xff\xfe\n")), [&b"a"[..], b"", b"b\0\xff\xfe"]);
+        assert!(KeyFile::from_bytes("test".into(), Vec::new()).unwrap_err().to_string().contains("empty"));
+    }
+
+    #[test]
+    fn repetitions_are_counted() {
+        let info = Keys::File(file(b"a\nb\na\na\n")).info(0);
+        assert_eq!((info.read, info.distinct, info.duplicates, info.bytes), (4, 2, 2, 2));
+    }
+
+    #[test]
+    fn n_is_limited_by_the_file() {
+        let three = Keys::File(file(b"a\nb\nc\n"));
+        assert_eq!(three.possible_n(&[1, 2, 3, 10]), [1, 2, 3]);
+        assert_eq!(three.possible_n(&[10]), [3]);
+        assert_eq!(Keys::Generated.possible_n(&[10]), [10]);
+    }
+
+    #[test]
+    fn a_file_gives_its_keys_and_others() {
+        let names: String = (0..500).map(|i| format!("key {i}\n")).collect();
+        let file = Keys::File(file(names.as_bytes()));
+        let prepared = file.prepare(7, 400, 1234, 64).unwrap();
+        let material = &prepared.material;
+        let mut members = material.members().unwrap();
+        assert_eq!(members.len(), 400);
+        let absent = material.absent(0, 5000).unwrap();
+        assert_eq!(absent.len(), 1234);
+        assert_eq!(material.absent(1000, 100).unwrap(), absent[1000..1100]);
+        let all: HashSet<_> = (0..500).map(|i| format!("key {i}").digest(material.seed)).collect();
+        assert!(members.iter().all(|digest| all.contains(digest)));
+        assert!(absent.iter().all(|digest| !all.contains(digest)));
+        let sample = material.sample().unwrap();
+        let hits = sample.iter().filter(|key| members.contains(&key.digest(material.seed))).count();
+        assert_eq!((sample.len(), hits), (64, 32));
+        members.sort_unstable();
+        members.dedup();
+        assert_eq!(members.len(), 400);
+    }
+
+    #[test]
+    fn generated_keys_are_distinct_and_their_sample_is_half_members() {
+        let prepared = Keys::Generated.prepare(7, 1000, 5000, 100).unwrap();
+        let members: HashSet<_> = prepared.material.members().unwrap().into_iter().collect();
+        assert_eq!(members.len(), 1000);
+        let absent = prepared.material.absent(0, u64::MAX).unwrap();
+        assert_eq!(absent.len(), 5000);
+        assert!(absent.iter().all(|digest| !members.contains(digest)));
+        let sample = prepared.material.sample().unwrap();
+        let members = sample.iter().filter(|key| members.contains(&key.digest(prepared.material.seed))).count();
+        assert_eq!((sample.len(), members), (100, 50));
+    }
+
+    #[test]
+    fn a_seed_with_colliding_digests_is_passed_over() {
+        // Under the first seed two members collide, under the second a member and an absent key do.
+        let seeds = [7 >> 11, attempt_seed(7, 1) >> 11, attempt_seed(7, 2) >> 11];
+        let members = |seed| vec![Digest::new(5), Digest::new(if seed == seeds[0] { 5 } else { 6 })];
+        let absent = |seed, _, _| vec![Digest::new(if seed == seeds[1] { 6 } else { 9 })];
+        assert_eq!(collision_free_seed(7, members, absent, 1).unwrap(), seeds[2]);
+        let error = collision_free_seed(7, |_| vec![Digest::new(5); 2], absent, 1).unwrap_err();
+        assert!(error.to_string().contains("same 64-bit digest"), "{error}");
+    }
+
+    #[test]
+    fn common_values_are_found_by_galloping() {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(3);
+        for round in 0..2000 {
+            let mut draw = |most: usize| -> Vec<Digest> {
+                let mut values: Vec<_> =
+                    (0..rng.random_range(0..most)).map(|_| Digest::new(rng.random_range(0..300))).collect();
+                values.sort_unstable();
+                values
+            };
+            let (left, right) = (draw(60), draw(5));
+            let expected = left.iter().any(|digest| right.contains(digest));
+            assert_eq!(have_common(&left, &right), expected, "seed 3, round {round}: {left:?} {right:?}");
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! One group from start to end: every filter verified in a process of its own, then those that pass timed beside each other.
+
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+
+use super::children::{Ending, cause_of_death, watch};
+use super::config::Sweep;
+use super::groups::Group;
+use super::jobs::{Event, Job, SUBCOMMAND, Task, TimeTask, TimedFilter};
+use super::keys::{Keys, Prepared};
+use crate::measure::verify::{Phase, Verdict};
+use crate::store::cell::Status;
+use crate::store::sample::{Facts, Fault, Floor, GroupDone, GroupStart, Sample, Time, Verify};
+
+/// What groups are run with.
+#[derive(Debug)]
+pub struct Scheduler<'a> {
+    /// The sweep.
+    pub sweep: &'a Sweep,
+    /// The keys.
+    pub keys: &'a Keys,
+    /// Set from outside to stop.
+    pub interrupted: &'a AtomicBool,
+}
+
+/// The sweep was interrupted: the group has no results.
+#[derive(Debug)]
+pub struct Interrupted;
+
+type Stoppable<T> = Result<Result<T, Interrupted>>;
+
+impl Scheduler<'_> {
+    /// Runs a group and returns its samples. `report` is told what is being done.
+    ///
+    /// # Errors
+    /// If the harness fails; what a filter does wrong is in the samples.
+    pub fn run(&self, group: &Group, report: &mut dyn FnMut(&str)) -> Stoppable<Vec<Sample>> {
+        let start = Instant::now();
+        report("preparing keys");
+        let n = group.point.n();
+        // A fraction of a pass is enough for the hashing.
+        let sample = self.sweep.lookups_per_pass.0.min(1 << 15);
+        let prepared = self.keys.prepare(group.seed, n, group.queries, sample)?;
+
+        let mut samples = vec![Sample::GroupStart(GroupStart {
+            group: group.index,
+            point: group.point,
+            seed: prepared.material.seed,
+            filters: group.filters.iter().map(|filter| filter.name.into()).collect(),
+            works: self.sweep.works(),
+        })];
+        let mut passed = Vec::new();
+        for filter in &group.filters {
+            report(&format!("verifying {}", filter.name));
+            let verdict = match self.verify(group, &prepared, filter.name)? {
+                Ok(verdict) => verdict,
+                Err(interrupted) => return Ok(Err(interrupted)),
+            };
+            if verdict.status == Status::Ok {
+                passed.push(TimedFilter {
+                    name: filter.name.into(),
+                    table_bytes: verdict.facts.table_bytes.unwrap_or(0),
+                    k: verdict.facts.k,
+                });
+            }
+            let Verdict { status, reason, facts } = verdict;
+            let filter = filter.name.into();
+            samples.push(Sample::Verify(Verify { group: group.index, filter, status, reason, facts }));
+        }
+        if let Err(interrupted) = self.time(group, &prepared, passed, &mut samples, report)? {
+            return Ok(Err(interrupted));
+        }
+        let seconds = start.elapsed().as_secs_f64();
+        samples.push(Sample::GroupDone(GroupDone { group: group.index, seconds }));
+        Ok(Ok(samples))
+    }
+
+    fn verify(&self, group: &Group, prepared: &Prepared, filter: &str) -> Stoppable<Verdict> {
+        let mut phase = Phase::Plan;
+        let mut verdict = None;
+        let task = Task::Verify { filter: filter.into() };
+        let ending = self.measure(group, prepared, task, |event| {
+            match event {
+                Event::Phase { phase: next } => phase = next,
+                Event::Verified { verdict: reported } => verdict = Some(*reported),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        let (status, reason) = match (ending, verdict) {
+            (Ending::Interrupted, _) => return Ok(Err(Interrupted)),
+            (_, Some(verdict)) => return Ok(Ok(verdict)),
+            (Ending::Deadline, None) => (Status::Timeout, self.timeout(phase.name())),
+            (Ending::Exited { status, errors }, None) => {
+                cause_of_death(status, &errors, phase.status_of_breakdown(), phase.name())
+            }
+        };
+        Ok(Ok(Verdict { status, reason, facts: Facts::default() }))
+    }
+
+    /// Times the filters that passed. If the process dies over one, that one is out and the others start again.
+    fn time(
+        &self,
+        group: &Group,
+        prepared: &Prepared,
+        mut filters: Vec<TimedFilter>,
+        samples: &mut Vec<Sample>,
+        report: &mut dyn FnMut(&str),
+    ) -> Stoppable<()> {
+        let number = group.index;
+        while !filters.is_empty() {
+            let task = Task::Time(TimeTask {
+                // Another one in each group, so that every family is measured against itself.
+                twin: number % filters.len(),
+                filters: filters.clone(),
+                works: self.sweep.works(),
+                repetitions: self.sweep.repetitions,
+                lookups: self.sweep.lookups_per_pass.as_usize(),
+            });
+            let mut at = None;
+            let mut found = Vec::new();
+            let mut finished = false;
+            let repetitions = self.sweep.repetitions;
+            let ending = self.measure(group, prepared, task, |event| {
+                match event {
+                    Event::Begin { filter, repetition } => {
+                        let what = filter.as_deref().unwrap_or("the floor");
+                        report(&format!("timing, repetition {} of {repetitions}: {what}", repetition + 1));
+                        at = filter;
+                    }
+                    Event::Fault { filter, status, reason } => {
+                        found.push(Sample::Fault(Fault { group: number, filter, status, reason }));
+                    }
+                    Event::Timed { filter, twin, work, ns } => {
+                        found.push(Sample::Time(Time { group: number, filter, twin, work, ns }));
+                    }
+                    Event::Floor { table_bytes, filters, reads, ns } => {
+                        found.push(Sample::Floor(Floor { group: number, table_bytes, filters, reads, ns }));
+                    }
+                    Event::Finished => finished = true,
+                    _ => {}
+                }
+                Ok(())
+            })?;
+            let (status, reason) = match ending {
+                Ending::Interrupted => return Ok(Err(Interrupted)),
+                _ if finished => {
+                    samples.append(&mut found);
+                    return Ok(Ok(()));
+                }
+                Ending::Deadline => (Status::Timeout, self.timeout("one repetition of its timing")),
+                Ending::Exited { status, errors } => {
+                    cause_of_death(status, &errors, Status::VerifyFailed, "its timing")
+                }
+            };
+            let Some(culprit) = at else { bail!("the timing process failed before the first filter: {reason}") };
+            // Those that had fallen out before it are out as well.
+            let faults = found.into_iter().filter(|sample| matches!(sample, Sample::Fault(_)));
+            samples.extend(faults);
+            samples.push(Sample::Fault(Fault { group: number, filter: culprit, status, reason }));
+            filters.retain(|filter| !is_out(samples, number, &filter.name));
+        }
+        Ok(Ok(()))
+    }
+
+    fn timeout(&self, doing: &str) -> String {
+        format!("{doing} took longer than the deadline of {} s", self.sweep.deadline_seconds)
+    }
+
+    fn measure(
+        &self,
+        group: &Group,
+        prepared: &Prepared,
+        task: Task,
+        mut on_event: impl FnMut(Event) -> Result<()>,
+    ) -> Result<Ending> {
+        let job = Job {
+            parent: std::process::id(),
+            memory_limit: self.sweep.memory_limit_mib.0.saturating_mul(1 << 20),
+            point: group.point,
+            material: prepared.material.clone(),
+            task,
+        };
+        let program = std::env::current_exe().context("cannot find this program to start it again")?;
+        let mut command = Command::new(program);
+        command.arg(SUBCOMMAND);
+        let deadline = Duration::from_secs_f64(self.sweep.deadline_seconds);
+        watch(command, &serde_json::to_vec(&job)?, deadline, self.interrupted, |line| {
+            match serde_json::from_str(line).with_context(|| format!("a measuring process said {line:?}"))? {
+                Event::Broken { reason } => bail!("a measuring process failed: {reason}"),
+                event => on_event(event),
+            }
+        })
+    }
+}
+
+fn is_out(samples: &[Sample], group: usize, filter: &str) -> bool {
+    samples.iter().any(|sample| matches!(sample, Sample::Fault(fault) if fault.group == group && fault.filter == filter))
+}
