@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use amq::theory::bounds;
 
-use super::format::{Shown, number, range, rate};
+use super::format::{Shown, number, range, rate, rate_range};
 use crate::store::cell::{Cell, Hashing, Mode, Status, Workload};
 use crate::store::run::{FilterInfo, NoiseFloor, RunInfo};
 
@@ -211,7 +211,9 @@ impl<'a> Entry<'a> {
 
     pub(crate) fn shown_rate(&self) -> Shown {
         match self.rate() {
-            Some(Rate::Seen(seen)) => seen.shown(rate),
+            Some(Rate::Seen(Measured { mid, lo, hi })) => {
+                Shown { main: rate(mid), detail: rate_range(mid, lo, hi), key: Some(mid) }
+            }
             Some(Rate::Below(bound)) => Shown {
                 main: format!("< {}", rate(bound)),
                 detail: "no false positive seen".to_owned(),

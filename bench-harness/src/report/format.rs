@@ -29,22 +29,34 @@ fn scientific(x: f64) -> String {
     format!("{x:.2e}")
 }
 
+/// Rates from here on are printed in percent.
+const SMALL_RATE: f64 = 9.995e-5;
+
 /// A rate: in percent down to 0.01 %, below that as a power of ten.
 pub(crate) fn rate(x: f64) -> String {
     if !x.is_finite() {
         "–".to_owned()
     } else if x == 0.0 {
         "0".to_owned()
-    } else if x >= 9.995e-5 {
+    } else if x >= SMALL_RATE {
         format!("{} %", number(x * 100.0))
     } else {
         scientific(x)
     }
 }
 
+/// An interval of rates, in the notation that [`rate`] takes for `mid`.
+pub(crate) fn rate_range(mid: f64, lo: f64, hi: f64) -> String {
+    if mid >= SMALL_RATE {
+        format!("{} %", range(lo * 100.0, hi * 100.0, number))
+    } else {
+        range(lo, hi, |x| if x == 0.0 { "0".to_owned() } else { scientific(x) })
+    }
+}
+
 /// A rate that labels an axis or names a target: `1 %`, `0.1 %`, `10⁻⁵`.
 pub(crate) fn round_rate(x: f64) -> String {
-    if x.is_finite() && x >= 9.995e-5 { format!("{} %", trimmed(x * 100.0)) } else { power_of_ten(x) }
+    if x.is_finite() && x >= SMALL_RATE { format!("{} %", trimmed(x * 100.0)) } else { power_of_ten(x) }
 }
 
 /// `x` without the zeros that only show precision: a tick or a target, not a measurement.
@@ -66,6 +78,12 @@ pub(crate) fn signed_percent(x: f64) -> String {
     }
 }
 
+/// An overhead in words: `6.8 % over the bound at its own rate`.
+pub(crate) fn over_bound(overhead: f64) -> String {
+    let side = if overhead < 0.0 { "under" } else { "over" };
+    format!("{} {side} the bound at its own rate", percent(overhead.abs()))
+}
+
 /// A share as a percentage: `23 %`.
 pub(crate) fn percent(x: f64) -> String {
     if x.is_finite() {
@@ -77,7 +95,7 @@ pub(crate) fn percent(x: f64) -> String {
 
 fn percent_digits(x: f64) -> String {
     let size = x.abs() * 100.0;
-    if size >= 9.95 { format!("{size:.0}") } else { format!("{size:.1}") }
+    if size >= 9.95 { format!("{size:.0}") } else { format!("{size:.1}").trim_end_matches(".0").to_owned() }
 }
 
 /// A count: `10⁶` for powers of ten from a thousand on, otherwise with separators.
@@ -211,6 +229,17 @@ impl Shown {
     /// No number, and why.
     pub(crate) fn missing(why: impl Into<String>) -> Self {
         Self { main: "–".to_owned(), detail: why.into(), key: None }
+    }
+
+    /// Its class in the style sheet: a number or its absence, long text, or other text.
+    pub(crate) fn class(&self) -> &'static str {
+        if self.key.is_some() || self.main == "–" {
+            "n"
+        } else if self.main.chars().count() > 24 {
+            "long"
+        } else {
+            "t"
+        }
     }
 
     /// The attribute that the page's script sorts by.

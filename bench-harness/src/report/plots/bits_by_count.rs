@@ -52,11 +52,11 @@ pub(super) fn figure(run: &Run<'_>) -> Result<Option<Figure>> {
     let words = Words {
         title: format!("Bits a key against n, ε = {}", round_rate(fpr)),
         caption: caption(run, &entries),
-        reading: "Payload bits: all that a lookup can read. A level line has no size that it likes; a rising left end is what a small set pays for \
-                  blocks and slack; teeth are tables bound to powers of two.",
+        reading: "Payload bits: all that a lookup can read. A level line costs the same at any size; one that rises to the left shows what a \
+                  small set pays for blocks and slack; teeth are tables bound to powers of two.",
     };
     let x = Axis::new("n, keys", Scale::Log, Ticks::Count);
-    let y = Axis::new("bits / key", Scale::Linear, Ticks::Number);
+    let y = Axis::new("bits / key (log)", Scale::Log, Ticks::Number);
     chart(run, words, (&x, &y), &panels, table)
 }
 

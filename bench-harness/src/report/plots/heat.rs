@@ -3,7 +3,8 @@
 use anyhow::Result;
 
 use super::super::data::{Entry, Operation, Rate, Run, Wish};
-use super::super::format::{Shown, count, number, rate, shorten, slug};
+use super::super::format::{Shown, count, number, rate, shorten, slug, trimmed};
+use crate::store::cell::Status;
 use super::canvas::{self, Anchor, HEAT_LEVELS, Ink};
 use super::{Figure, Table, name};
 
@@ -21,7 +22,7 @@ impl Quantity {
     fn title(self) -> &'static str {
         match self {
             Self::Bits => "bits / key",
-            Self::Fpr => "measured rate",
+            Self::Fpr => "measured rate, %",
             Self::Miss => "miss, ns",
         }
     }
@@ -32,8 +33,8 @@ impl Quantity {
             Self::Bits => entry.bits().map(|bits| (bits, number(bits))),
             Self::Miss => entry.time(Operation::Miss).map(|time| (time.mid, number(time.mid))),
             Self::Fpr => match entry.rate()? {
-                Rate::Seen(seen) => Some((seen.mid, rate(seen.mid))),
-                Rate::Below(bound) => Some((bound, format!("< {}", rate(bound)))),
+                Rate::Seen(seen) => Some((seen.mid, two_digits(seen.mid * 100.0))),
+                Rate::Below(bound) => Some((bound, format!("< {}", two_digits(bound * 100.0)))),
             },
         }
         .filter(|(x, _)| *x > 0.0)
@@ -64,7 +65,7 @@ pub(super) fn figure(run: &Run<'_>) -> Result<Option<Figure>> {
         table.rows.push(vec![
             Shown::text(name(run, entry)),
             Shown::exact(entry.row.alpha_target, number),
-            Shown::exact(entry.row.r.map(f64::from), super::super::format::trimmed),
+            Shown::exact(entry.row.r.map(f64::from), trimmed),
             Shown::exact(entry.bits(), number),
             if entry.ok() { entry.shown_rate() } else { Shown::missing(entry.status_text()) },
             Shown::exact(entry.expected(), rate),
@@ -76,7 +77,7 @@ pub(super) fn figure(run: &Run<'_>) -> Result<Option<Figure>> {
         id: slug(&title),
         title,
         caption: caption(run, &entries),
-        reading: "Each map has its own colour scale, light for small numbers. A cell without a number names what happened to it.".to_owned(),
+        reading: "Each map has its own colour scale, light for small numbers, over a factor of at least 1.5. Where a cell has a word for a number, the table has the reason.".to_owned(),
         note: String::new(),
         panels,
         legend: Vec::new(),
@@ -86,7 +87,7 @@ pub(super) fn figure(run: &Run<'_>) -> Result<Option<Figure>> {
 
 const LEFT: f64 = 52.0;
 const TOP: f64 = 26.0;
-const WIDTH: f64 = 330.0;
+const WIDTH: f64 = 370.0;
 const LINE: f64 = 26.0;
 const BOTTOM: f64 = 42.0;
 
@@ -116,8 +117,7 @@ fn map(title: &str, quantity: Quantity, entries: &[&Entry]) -> Result<String> {
                 };
                 let middle = (left + step / 2.0, top + LINE / 2.0);
                 let Some((x, text)) = quantity.of(entry) else {
-                    let why = if entry.ok() { "–".to_owned() } else { entry.status_text() };
-                    canvas.text(&shorten(&why, 9), middle, Anchor::Middle, Ink::Muted)?;
+                    canvas.text(word(entry.status), middle, Anchor::Middle, Ink::Muted)?;
                     continue;
                 };
                 let level = level(x.ln(), lo, hi);
@@ -134,7 +134,7 @@ fn map(title: &str, quantity: Quantity, entries: &[&Entry]) -> Result<String> {
         let bottom = TOP + LINE * widths.len() as f64;
         for (column, alpha) in loads.iter().enumerate() {
             canvas.text(
-                &super::super::format::trimmed(*alpha),
+                &trimmed(*alpha),
                 (LEFT + step * (column as f64 + 0.5), bottom + 10.0),
                 Anchor::Middle,
                 Ink::Muted,
@@ -144,11 +144,38 @@ fn map(title: &str, quantity: Quantity, entries: &[&Entry]) -> Result<String> {
     })
 }
 
-/// A step of the colour scale; the middle one where all numbers are equal.
+/// What stands in a cell without a number; the reason is in the table.
+fn word(status: Status) -> &'static str {
+    match status {
+        Status::Ok => "–",
+        Status::Unsupported | Status::Infeasible => "none",
+        Status::BuildFailed => "failed",
+        Status::VerifyFailed => "defect",
+        Status::Timeout => "timeout",
+        Status::OutOfMemory => "memory",
+    }
+}
+
+/// A number that fits into a cell.
+fn two_digits(x: f64) -> String {
+    if x >= 9.95 {
+        format!("{x:.0}")
+    } else if x >= 0.995 {
+        format!("{x:.1}")
+    } else if x >= 9.95e-4 {
+        let digits = (2..=4).find(|&d| x * 10_f64.powi(d) >= 9.95).unwrap_or(4);
+        format!("{x:.*}", usize::try_from(digits).unwrap_or(4))
+    } else {
+        format!("{x:.1e}")
+    }
+}
+
+/// A step of the colour scale, which spans a factor of at least 1.5.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the steps first")]
 fn level(x: f64, lo: f64, hi: f64) -> u8 {
     let top = f64::from(HEAT_LEVELS - 1);
-    let place = if hi > lo { (x - lo) / (hi - lo) } else { 0.5 };
+    // A map whose numbers hardly differ must not look as if they did.
+    let place = (x - lo) / (hi - lo).max(1.5_f64.ln());
     (place * top).round().clamp(0.0, top) as u8
 }
 
@@ -181,8 +208,8 @@ fn caption(run: &Run<'_>, entries: &[&Entry]) -> String {
                 "{} at r = {}: filling from α = {} to {} takes the size from {} to {} bits/key{slower}",
                 name(run, first),
                 first.row.r.unwrap_or(0),
-                number(low),
-                number(high),
+                trimmed(low),
+                trimmed(high),
                 number(sparse),
                 number(full),
             ));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 
 use super::super::data::{Entry, Operation, Run, Wish};
-use super::super::format::{Shown, count, number};
+use super::super::format::{Shown, count, number, trimmed};
 use super::axis::{Axis, Scale, Ticks};
 use super::panel::{Coordinate, Join, Panel, Series};
 use super::{Figure, Table, Words, chart, name, series};
@@ -34,7 +34,7 @@ pub(super) fn figure(run: &Run<'_>) -> Result<Option<Figure>> {
         .collect();
     let mut table = Table::new(&["filter", "α", "hit, ns", "miss, ns", "insert, ns"]);
     for entry in &entries {
-        let mut row = vec![Shown::text(name(run, entry)), Shown::exact(load(entry), number)];
+        let mut row = vec![Shown::text(name(run, entry)), Shown::exact(load(entry), trimmed)];
         row.extend(OPERATIONS.map(|operation| {
             if entry.ok() { entry.shown_time(operation) } else { Shown::missing(entry.status_text()) }
         }));
@@ -93,7 +93,7 @@ fn caption(run: &Run<'_>, entries: &[&Entry]) -> String {
     for filter in 0..run.filters.len() {
         let mut own: Vec<(f64, &Entry)> = entries
             .iter()
-            .filter(|entry| entry.filter == filter)
+            .filter(|entry| entry.filter == filter && entry.ok())
             .filter_map(|entry| Some((load(entry)?, *entry)))
             .collect();
         own.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -112,8 +112,8 @@ fn caption(run: &Run<'_>, entries: &[&Entry]) -> String {
             sentences.push(format!(
                 "{} from α = {} to {}: {}",
                 name(run, entry),
-                number(*low),
-                number(*high),
+                trimmed(*low),
+                trimmed(*high),
                 changes.join(", ")
             ));
         }

@@ -6,7 +6,10 @@ use super::super::data::{Entry, Run};
 use super::super::format::{Shown, count, number, percent, round_rate, signed_percent};
 use super::axis::{Axis, Scale, Ticks};
 use super::panel::{Coordinate, Guide, Join, Panel};
-use super::{Figure, Table, Words, chart, groups, name, series};
+use super::{Figure, Table, Words, chart, groups, name, names, series};
+
+/// A filter that is always this far over the bound is only named: it would flatten all the others.
+const LIMIT: f64 = 1.5;
 
 pub(super) fn figure(run: &Run<'_>) -> Result<Option<Figure>> {
     let Some((n, fpr)) = run.main_cell() else { return Ok(None) };
@@ -20,6 +23,11 @@ pub(super) fn figure(run: &Run<'_>) -> Result<Option<Figure>> {
     let point = |entry: &Entry| {
         Some((Coordinate::exact(entry.row.fpr_target?), Coordinate::exact(entry.overhead()?)))
     };
+    let beyond = |filter: usize| {
+        let least = entries.iter().filter(|entry| entry.filter == filter).filter_map(|entry| entry.overhead()).min_by(f64::total_cmp);
+        least.is_some_and(|least| least > LIMIT)
+    };
+    let outside: Vec<&Entry> = entries.iter().copied().filter(|entry| beyond(entry.filter)).collect();
     let panels: Vec<Panel> = groups(run)
         .into_iter()
         .map(|(title, filters)| Panel {
@@ -30,6 +38,7 @@ pub(super) fn figure(run: &Run<'_>) -> Result<Option<Figure>> {
             }],
             series: filters
                 .into_iter()
+                .filter(|&filter| !beyond(filter))
                 .filter_map(|filter| {
                     let points = entries
                         .iter()
@@ -57,7 +66,7 @@ pub(super) fn figure(run: &Run<'_>) -> Result<Option<Figure>> {
     }
     let words = Words {
         title: format!("Space over the bound against ε, n = {}", count(n)),
-        caption: caption(run, n, fpr, &entries),
+        caption: format!("{}{}", caption(run, n, fpr, &entries), named(run, &outside)),
         reading: "0 % is log₂(1/ε), which no filter over a static set goes below. The rate is the measured one where at least 100 \
                   false positives were seen, else the expected one. Dashed: +44 %, a Bloom filter at its best.",
     };
@@ -97,4 +106,12 @@ fn caption(run: &Run<'_>, n: u64, fpr: f64, entries: &[&Entry]) -> String {
         main.len(),
         percent(std::f64::consts::LOG2_E - 1.0)
     )
+}
+
+/// The filters beyond the figure.
+fn named(run: &Run<'_>, outside: &[&Entry]) -> String {
+    if outside.is_empty() {
+        return String::new();
+    }
+    format!(" Beyond the figure, always more than {} over: {}.", percent(LIMIT), names(run, outside.iter().copied()))
 }

@@ -72,16 +72,16 @@ pub(crate) struct Panel {
     pub(crate) series: Vec<Series>,
 }
 
-const WIDTH: f64 = 500.0;
+const WIDTH: f64 = 520.0;
 const HEIGHT: f64 = 350.0;
 const LEFT: f64 = 60.0;
-const RIGHT: f64 = 122.0;
+const RIGHT: f64 = 146.0;
 const TOP: f64 = 34.0;
 const BOTTOM: f64 = 48.0;
 /// The least distance between the labels at the right.
 const LINE: f64 = 13.5;
 /// Characters of a label.
-const LABEL: usize = 17;
+const LABEL: usize = 20;
 
 /// What could not be drawn as it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use amq::theory::bounds;
 use anyhow::Result;
 
 use super::super::data::{Entry, Rate, Run};
-use super::super::format::{Shown, count, number, round_rate, signed_percent};
+use super::super::format::{Shown, count, number, over_bound, round_rate, signed_percent};
 use super::axis::{Axis, Scale, Ticks};
 use super::canvas::Ink;
 use super::panel::{Coordinate, Guide, Join, Panel};
@@ -66,7 +66,7 @@ pub(super) fn figure(run: &Run<'_>) -> Result<Option<Figure>> {
     };
     let x =
         Axis::new("measured false-positive rate (smaller to the right)", Scale::Log, Ticks::Rate).falling();
-    let y = Axis::new("bits / key", Scale::Linear, Ticks::Number);
+    let y = Axis::new("bits / key (log)", Scale::Log, Ticks::Number);
     chart(run, words, (&x, &y), &panels, table(run, &entries))
 }
 
@@ -79,7 +79,7 @@ fn caption(run: &Run<'_>, (n, fpr): (u64, f64), frontier: &[(f64, f64, &Entry)])
     sized.sort_by(|a, b| a.0.total_cmp(&b.0));
     let over = |entry: &Entry| {
         entry.overhead().map_or_else(String::new, |overhead| {
-            format!(", {} against the bound at its own rate", signed_percent(overhead))
+            format!(", {}", over_bound(overhead))
         })
     };
     let cell = format!("At ε = {} and n = {}", round_rate(fpr), count(n));
