@@ -152,9 +152,9 @@ pub fn text(runs: &[(RunInfo, Vec<Cell>)]) -> String {
         let by_rate = groups.iter().any(|group| matches!(group.wish, Wish::Rate(_)));
         for group in groups.iter().filter(|group| matches!(group.wish, Wish::Rate(_)) == by_rate) {
             if runs.len() > 1 {
-                out.push_str(&format!("{}: ", printable(&group.run)));
+                out.extend([printable(&group.run), ": ".to_owned()]);
             }
-            out.push_str(&format!("{}\n{}\n\n", group.title, group_text(group)));
+            out.extend([group.title.as_str(), "\n", &group_text(group), "\n\n"]);
         }
     }
     if out.is_empty() {
@@ -178,9 +178,8 @@ fn group_text(group: &Group) -> String {
     }
     // What has no numbers stands below with its reason: nothing is dropped, and nothing is a zero.
     let failed = group.rows.iter().filter(|row| !row.status.is_empty());
-    let failed: String =
-        failed.map(|row| format!("\n{}: {}", printable(&row.filter), printable(&row.status))).collect();
-    format!("{table}{failed}")
+    let failed = failed.map(|row| format!("{}: {}", printable(&row.filter), printable(&row.status)));
+    std::iter::once(table.to_string()).chain(failed).collect::<Vec<_>>().join("\n")
 }
 
 /// Text from elsewhere without what would steer a terminal.

@@ -301,10 +301,10 @@ impl<'a> Run<'a> {
     pub(crate) fn rate_cells(&self) -> Vec<(u64, f64)> {
         let mut cells: Vec<(u64, f64)> = Vec::new();
         for entry in self.shown() {
-            if let Wish::Rate(fpr) = entry.wish {
-                if !cells.contains(&(entry.row.n, fpr)) {
-                    cells.push((entry.row.n, fpr));
-                }
+            if let Wish::Rate(fpr) = entry.wish
+                && !cells.contains(&(entry.row.n, fpr))
+            {
+                cells.push((entry.row.n, fpr));
             }
         }
         cells.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
@@ -315,7 +315,7 @@ impl<'a> Run<'a> {
     pub(crate) fn main_cell(&self) -> Option<(u64, f64)> {
         let distance = |fpr: f64| (fpr.ln() - 0.01_f64.ln()).abs();
         let cells = self.rate_cells();
-        let works = |cell: &&(u64, f64)| self.at(**cell).any(|entry| entry.ok());
+        let works = |cell: &&(u64, f64)| self.at(**cell).any(Entry::ok);
         let n = cells.iter().filter(works).map(|cell| cell.0).max()?;
         cells.into_iter().filter(|cell| cell.0 == n).min_by(|a, b| distance(a.1).total_cmp(&distance(b.1)))
     }

@@ -1,7 +1,9 @@
 //! The decision card: for the common needs, which filter, why, what it costs, and what was ruled out. Computed from the cells.
 
 use super::data::{Entry, Measured, Operation, Rate, Run};
-use super::format::{Shown, bytes, count, list, number, over_bound, percent, rate, rate_range, round_rate, signed_percent};
+use super::format::{
+    Shown, bytes, count, list, number, over_bound, percent, rate, rate_range, round_rate, signed_percent,
+};
 use super::plots::Table;
 
 /// A rate this much above the one asked for is not delivered.
@@ -191,9 +193,7 @@ fn why_small(run: &Run<'_>, candidates: &[&Entry], pick: &Entry) -> String {
             }
         },
     );
-    let over = pick.overhead().map_or_else(String::new, |over| {
-        format!(", {}", over_bound(over))
-    });
+    let over = pick.overhead().map_or_else(String::new, |over| format!(", {}", over_bound(over)));
     format!("Smallest: {} bits/key{over}.{next}", number(own))
 }
 
@@ -238,7 +238,7 @@ fn cost(entry: &Entry<'_>, question: &Question) -> String {
     }
     match entry.rate() {
         Some(Rate::Seen(seen)) => {
-            parts.push(format!("rate {} ({})", rate(seen.mid), rate_range(seen.mid, seen.lo, seen.hi)))
+            parts.push(format!("rate {} ({})", rate(seen.mid), rate_range(seen.mid, seen.lo, seen.hi)));
         }
         Some(Rate::Below(bound)) => parts.push(format!("rate < {}", rate(bound))),
         None => {}

@@ -20,7 +20,7 @@ pub(crate) fn number(x: f64) -> String {
     } else {
         // Leading zeros carry no precision: 0.0123 has as many digits as 1.23.
         let zeros = (-size.log10()).ceil();
-        let digits = (2..=5).find(|&d| f64::from(d) >= zeros + 2.0).unwrap_or(5) as usize;
+        let digits = (2_u8..=5).find(|&d| f64::from(d) >= zeros + 2.0).map_or(5, usize::from);
         format!("{x:.digits$}")
     }
 }

@@ -89,7 +89,10 @@ pub(crate) fn provenance(run: &Run<'_>) -> (Vec<(&'static str, String)>, Vec<Str
                 number(machine.clock_cost_ns)
             ),
         ),
-        ("load at the start", machine.load_average.map_or_else(|| "not known".to_owned(), super::format::trimmed)),
+        (
+            "load at the start",
+            machine.load_average.map_or_else(|| "not known".to_owned(), super::format::trimmed),
+        ),
         ("stolen time", machine.steal.map_or_else(|| "not known".to_owned(), percent)),
         (
             "compiler",

@@ -319,7 +319,7 @@ pub(crate) fn hostile() -> (RunInfo, Vec<Cell>) {
                 cell.n = n;
                 cell.filter.clone_from(name);
                 cell.family = format!("{name} <family>");
-                cell.keys = "file:<script>x</script>.txt".to_owned();
+                "file:<script>x</script>.txt".clone_into(&mut cell.keys);
                 if n == 0 {
                     cell.payload_bits_per_key = Some(f64::INFINITY);
                     cell.ns_per_op = Some(f64::NAN);

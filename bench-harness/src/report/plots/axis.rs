@@ -32,10 +32,9 @@ pub(crate) enum Ticks {
 impl Ticks {
     pub(crate) fn print(self, x: f64) -> String {
         match self {
-            Self::Number => format::trimmed(x),
             Self::Rate => format::round_rate(x),
             Self::Count if x >= 1000.0 => format::power_of_ten(x),
-            Self::Count => format::trimmed(x),
+            Self::Number | Self::Count => format::trimmed(x),
             Self::Percent => format!("{} %", format::trimmed((x * 1e6).round() / 1e4)),
         }
     }

@@ -180,7 +180,7 @@ fn themed(raw: &str, title: &str) -> Result<String> {
         let code = rest.get(value..value + 6).context("a colour without six digits")?;
         let classes =
             Ink::classes(code, paint).with_context(|| format!("a colour without a role: {code}"))?;
-        out.push_str(&format!("class=\"{classes}\""));
+        out.extend(["class=\"", &classes, "\""]);
         rest = &rest[value + 7..];
     }
     out.push_str(rest);

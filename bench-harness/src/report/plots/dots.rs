@@ -19,8 +19,8 @@ pub(super) struct Dot {
     pub(super) from: Option<f64>,
 }
 
-const WIDTH: f64 = 500.0;
-const LEFT: f64 = 128.0;
+const WIDTH: f64 = 520.0;
+const LEFT: f64 = 150.0;
 const RIGHT: f64 = 58.0;
 const TOP: f64 = 30.0;
 const BOTTOM: f64 = 46.0;
@@ -51,7 +51,7 @@ pub(super) fn draw(title: &str, axis: &Axis, dots: &[Dot]) -> Result<String> {
         canvas.text(&axis.label, (f64::midpoint(LEFT, right), height - 14.0), Anchor::Middle, Ink::Text)?;
         for (i, dot) in dots.iter().enumerate() {
             let y = TOP + LINE * (i as f64 + 0.4);
-            canvas.text(&shorten(&dot.label, 18), (LEFT - 8.0, y), Anchor::Right, Ink::Text)?;
+            canvas.text(&shorten(&dot.label, 21), (LEFT - 8.0, y), Anchor::Right, Ink::Text)?;
             canvas.line(&[(LEFT, y), (right, y)], Ink::Grid, 1)?;
             if !axis.scale.takes(dot.value.mid) {
                 canvas.text("no number", (LEFT + 4.0, y), Anchor::Left, Ink::Muted)?;

@@ -4,9 +4,9 @@ use anyhow::Result;
 
 use super::super::data::{Entry, Operation, Rate, Run, Wish};
 use super::super::format::{Shown, count, number, rate, shorten, slug, trimmed};
-use crate::store::cell::Status;
 use super::canvas::{self, Anchor, HEAT_LEVELS, Ink};
 use super::{Figure, Table, name};
+use crate::store::cell::Status;
 
 /// A quantity that is mapped.
 #[derive(Clone, Copy)]

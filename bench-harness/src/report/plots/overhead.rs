@@ -24,7 +24,11 @@ pub(super) fn figure(run: &Run<'_>) -> Result<Option<Figure>> {
         Some((Coordinate::exact(entry.row.fpr_target?), Coordinate::exact(entry.overhead()?)))
     };
     let beyond = |filter: usize| {
-        let least = entries.iter().filter(|entry| entry.filter == filter).filter_map(|entry| entry.overhead()).min_by(f64::total_cmp);
+        let least = entries
+            .iter()
+            .filter(|entry| entry.filter == filter)
+            .filter_map(|entry| entry.overhead())
+            .min_by(f64::total_cmp);
         least.is_some_and(|least| least > LIMIT)
     };
     let outside: Vec<&Entry> = entries.iter().copied().filter(|entry| beyond(entry.filter)).collect();
@@ -113,5 +117,9 @@ fn named(run: &Run<'_>, outside: &[&Entry]) -> String {
     if outside.is_empty() {
         return String::new();
     }
-    format!(" Beyond the figure, always more than {} over: {}.", percent(LIMIT), names(run, outside.iter().copied()))
+    format!(
+        " Beyond the figure, always more than {} over: {}.",
+        percent(LIMIT),
+        names(run, outside.iter().copied())
+    )
 }

@@ -72,10 +72,10 @@ pub(crate) struct Panel {
     pub(crate) series: Vec<Series>,
 }
 
-const WIDTH: f64 = 520.0;
+const WIDTH: f64 = 542.0;
 const HEIGHT: f64 = 350.0;
 const LEFT: f64 = 60.0;
-const RIGHT: f64 = 146.0;
+const RIGHT: f64 = 168.0;
 const TOP: f64 = 34.0;
 const BOTTOM: f64 = 48.0;
 /// The least distance between the labels at the right.

@@ -37,7 +37,7 @@ pub(super) fn figure(run: &Run<'_>) -> Result<Option<Figure>> {
             title: title.to_owned(),
             guides: vec![
                 Guide::Curve {
-                    points: frontier.iter().map(|&(x, y, _)| (x, y)).collect(),
+                    points: staircase(&frontier),
                     label: "Pareto frontier".to_owned(),
                     ink: Ink::Frontier,
                 },
@@ -62,12 +62,22 @@ pub(super) fn figure(run: &Run<'_>) -> Result<Option<Figure>> {
         title: format!("Bits a key against measured rate, n = {}", count(n)),
         caption: caption(run, (n, fpr), &frontier),
         reading: "Lower is smaller, further right is more accurate. Payload bits; horizontal bars: exact 95 % interval of the rate. \
-                  The grey band joins the filters of any panel that none beats in both.",
+                  The grey steps are the fewest bits at which any filter, of any panel, is at least so accurate.",
     };
     let x =
         Axis::new("measured false-positive rate (smaller to the right)", Scale::Log, Ticks::Rate).falling();
     let y = Axis::new("bits / key (log)", Scale::Log, Ticks::Number);
     chart(run, words, (&x, &y), &panels, table(run, &entries))
+}
+
+/// The frontier as a line: between two filters one takes the more accurate one, so it goes in steps.
+fn staircase(frontier: &[(f64, f64, &Entry)]) -> Vec<(f64, f64)> {
+    let next = frontier.iter().skip(1).map(Some).chain([None]);
+    let corners = frontier
+        .iter()
+        .zip(next)
+        .flat_map(|(&(x, y, _), next)| [Some((x, y)), next.map(|&(edge, _, _)| (edge, y))]);
+    corners.flatten().collect()
 }
 
 fn caption(run: &Run<'_>, (n, fpr): (u64, f64), frontier: &[(f64, f64, &Entry)]) -> String {
@@ -78,9 +88,7 @@ fn caption(run: &Run<'_>, (n, fpr): (u64, f64), frontier: &[(f64, f64, &Entry)])
         .collect();
     sized.sort_by(|a, b| a.0.total_cmp(&b.0));
     let over = |entry: &Entry| {
-        entry.overhead().map_or_else(String::new, |overhead| {
-            format!(", {}", over_bound(overhead))
-        })
+        entry.overhead().map_or_else(String::new, |overhead| format!(", {}", over_bound(overhead)))
     };
     let cell = format!("At ε = {} and n = {}", round_rate(fpr), count(n));
     let ends = match sized.as_slice() {

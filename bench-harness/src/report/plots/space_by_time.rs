@@ -22,6 +22,7 @@ pub(super) fn figure(run: &Run<'_>) -> Result<Option<Figure>> {
             guides: Vec::new(),
             series: run
                 .at(cell)
+                .filter(|entry| !entry.exact())
                 .filter_map(|entry| {
                     let point = (entry.time(Operation::Miss)?.into(), Coordinate::exact(entry.bits()?));
                     series(run, entry.filter, vec![point], Join::Points)
@@ -43,21 +44,22 @@ pub(super) fn figure(run: &Run<'_>) -> Result<Option<Figure>> {
         title: format!("Bits a key against the time of a miss, n = {}", count(n)),
         caption: caption(run, (n, fpr)),
         reading: "Further down is smaller, further left is faster: the lower left corner wins. Single lookups of absent keys, from the \
-                  digest; bars: interval of the median. A filter that is exact (a set, a sorted array) is at the top.",
+                  digest; bars: interval of the median.",
     };
-    let x = Axis::new("miss, ns / lookup", Scale::Log, Ticks::Number);
-    let y = Axis::new("bits / key", Scale::Log, Ticks::Number);
+    let x = Axis::new("miss, ns / lookup (log)", Scale::Log, Ticks::Number);
+    let y = Axis::new("bits / key (log)", Scale::Log, Ticks::Number);
     chart(run, words, (&x, &y), &panels, table)
 }
 
 fn caption(run: &Run<'_>, cell: (u64, f64)) -> String {
     let points: Vec<(f64, f64, &Entry)> = run
         .at(cell)
+        .filter(|entry| !entry.exact())
         .filter_map(|entry| Some((entry.time(Operation::Miss)?.mid, entry.bits()?, entry)))
         .collect();
     let best = frontier(&points);
     let at = format!("At ε = {}", round_rate(cell.1));
-    match best.as_slice() {
+    let choice = match best.as_slice() {
         [] => format!("{at} nothing was timed."),
         [(time, bits, entry)] => {
             format!(
@@ -80,5 +82,22 @@ fn caption(run: &Run<'_>, cell: (u64, f64)) -> String {
             super::super::format::percent(1.0 - smallest.1 / fastest.1),
             number(smallest.0 / fastest.0)
         ),
-    }
+    };
+    format!("{choice}{}", exact(run, cell))
+}
+
+/// What the smallest exact set costs: not drawn, as it would flatten the rest.
+fn exact(run: &Run<'_>, cell: (u64, f64)) -> String {
+    let sets = run.at(cell).filter(|entry| entry.exact()).filter_map(|entry| Some((entry.bits()?, entry)));
+    let smallest = sets.min_by(|a, b| a.0.total_cmp(&b.0));
+    smallest.map_or_else(String::new, |(bits, entry)| {
+        let time = entry
+            .time(Operation::Miss)
+            .map_or_else(String::new, |time| format!(" and {} ns", number(time.mid)));
+        format!(
+            " Not drawn: exact answers, which take at least {} bits/key{time} ({}).",
+            number(bits),
+            name(run, entry)
+        )
+    })
 }
