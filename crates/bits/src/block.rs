@@ -256,7 +256,7 @@ mod tests {
         impl Job for Check {
             type Output = ();
 
-            #[inline(always)]
+            #[inline]
             fn run<A: Blocks>(self, blocks: A) {
                 for (word, count) in self.0 {
                     for missing in spread_bits(word, count) {

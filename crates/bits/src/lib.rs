@@ -10,6 +10,8 @@ pub mod store;
 
 pub mod table;
 
+pub mod atomic;
+
 pub mod word;
 
 pub mod packed;

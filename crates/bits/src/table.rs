@@ -112,6 +112,13 @@ impl Table {
         Ok(Self { start, len: self.len })
     }
 
+    /// The allocation and its length, for [`AtomicTable`](crate::atomic::AtomicTable), which lends it as atomics.
+    #[cfg(not(loom))]
+    #[inline]
+    pub(crate) fn raw_parts(&self) -> (NonNull<u8>, usize) {
+        (self.start, self.len)
+    }
+
     /// Fresh memory, not initialised, with the kernel's advice given; `None` where there is none.
     ///
     /// `layout` comes from `layout_for` and has a size that is not zero: a private precondition of the

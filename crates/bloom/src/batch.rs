@@ -2,23 +2,23 @@
 
 use amq::Digest;
 
-/// Calls a function that is generic over the number of probes, `K`, with `K` = k where that is 2 to 16, and else with `K` =
-/// 0: see [`probes`].
+/// Evaluates an expression in which the constant `K` is k where that is 2 to 16, and else 0: see [`probes`].
 ///
 /// With k known to the compiler, loops over the probes are unrolled: worth up to a factor of two in time.
 macro_rules! with_probes {
-    ($k:expr, $function:ident($($argument:expr),* $(,)?)) => {
-        $crate::batch::with_probes!(@match $k, $function, ($($argument),*), 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16)
+    ($k:expr, $constant:ident => $body:expr) => {
+        $crate::batch::with_probes!(@match $k, $constant, $body, 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16)
     };
-    (@match $k:expr, $function:ident, $arguments:tt, $($known:literal)*) => {
+    (@match $k:expr, $constant:ident, $body:expr, $($known:literal)*) => {
         match $k {
-            $($known => $crate::batch::with_probes!(@call $function, $known, $arguments),)*
-            _ => $crate::batch::with_probes!(@call $function, 0, $arguments),
+            $($known => $crate::batch::with_probes!(@case $known, $constant, $body),)*
+            _ => $crate::batch::with_probes!(@case 0, $constant, $body),
         }
     };
-    (@call $function:ident, $known:literal, ($($argument:expr),*)) => {
-        $function::<$known>($($argument),*)
-    };
+    (@case $known:literal, $constant:ident, $body:expr) => {{
+        const $constant: u32 = $known;
+        $body
+    }};
 }
 pub(crate) use with_probes;
 

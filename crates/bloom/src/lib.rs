@@ -13,13 +13,26 @@ mod layout;
 
 mod batch;
 
-mod bloom;
+mod family;
 
-mod counters;
+mod filter;
+
+mod free;
+
+mod blocked;
+
+mod fold;
+
+mod shared;
 
 mod counting;
 
-pub use bloom::Bloom;
-pub use counting::CountingBloom;
-pub use layout::{Layout, LayoutError};
+pub use blocked::{BlockedBloom, SplitBlockBloom};
+pub use counting::{
+    BlockedCountingBloom, CountingBloom, CountingFilter, EightBitCountingBloom, TwoBitCountingBloom,
+};
+pub use filter::{BitFilter, BitPlaces};
+pub use free::Bloom;
+pub use layout::{BlockKind, BlockLayout, CounterLine, Layout, LayoutError, Places, Split, Spread};
 pub use probes::Probes;
+pub use shared::{AtomicBlockedBloom, AtomicBloom, SharedFilter};

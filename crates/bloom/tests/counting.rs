@@ -332,7 +332,10 @@ fn what_does_not_fit_together_is_refused() {
     assert_eq!(filter.union(&with(64, 3, 2)), Err(MergeError::Seed { left: 1, right: 2 }));
     assert_eq!(filter.union(&with(65, 3, 1)), Err(MergeError::Size { left: 64, right: 65 }));
     assert_eq!(filter.union(&with(64, 2, 1)), Err(MergeError::HashFunctions { left: 3, right: 2 }));
-    assert_eq!(format!("{filter:?}"), "CountingBloom { m: 64, k: 3, seed: 1, records: Some(0), .. }");
+    assert_eq!(
+        format!("{filter:?}"),
+        "CountingFilter { bits: 4, m: 64, k: 3, seed: 1, records: Some(0), .. }"
+    );
 }
 
 #[test]

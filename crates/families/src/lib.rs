@@ -3,7 +3,12 @@
 
 amq::families! {
     amq_bloom::Bloom,
+    amq_bloom::BlockedBloom,
+    amq_bloom::SplitBlockBloom,
+    amq_bloom::AtomicBloom,
+    amq_bloom::AtomicBlockedBloom,
     amq_bloom::CountingBloom,
+    amq_bloom::BlockedCountingBloom,
     amq_quotient::QuotientFilter,
     amq_xor::XorFilter,
 }

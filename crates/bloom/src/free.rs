@@ -1,0 +1,110 @@
+//! The Bloom filter: m bits, of which each key sets k, anywhere.
+
+use amq::Digest;
+use amq_bits::Table;
+use amq_bits::prefetch::{prefetch_read, prefetch_write};
+use amq_bits::word::set_bit;
+
+use crate::batch::{index, probes, rolling, with_probes};
+use crate::family::family;
+use crate::filter::{BitFilter, BitPlaces, WIDTH};
+use crate::layout::Layout;
+use crate::probes::Probes;
+
+/// A Bloom filter (Bloom, *Space/time trade-offs in hash coding with allowable errors*, CACM 1970) of any number of bits m, up to
+/// 2^60, and 1 to 64 probes k.
+///
+/// A lookup reads up to k bits, an absent key's about two at the design point, each in a cache line of its own.
+///
+/// `Bloom` owns its table; `Bloom<&[u8]>` looks up in a borrowed one.
+///
+/// ```
+/// use amq::{Amq, Family, Key, Spec};
+/// use amq_bloom::Bloom;
+///
+/// let spec = Spec::fpr(0.01, 1_000).with_seed(42);
+/// let digests: Vec<_> = (0..1_000_u64).map(|key| key.digest(spec.seed())).collect();
+/// let filter = Bloom::build(&digests, &spec)?;
+///
+/// assert!(digests.iter().all(|&digest| filter.contains(digest)));
+/// assert_eq!((filter.layout().m(), filter.layout().k()), (9_586, 7));
+/// assert!((filter.expected_fpr().unwrap() - 0.01).abs() < 0.003);
+/// # Ok::<(), amq::BuildError>(())
+/// ```
+pub type Bloom<S = Table> = BitFilter<Layout, S>;
+
+family!(Bloom, Layout, WIDTH, "bloom", "Bloom": Insert, Union, Intersect);
+
+impl BitPlaces for Layout {
+    const TYPE: &'static str = "Bloom";
+
+    #[inline]
+    fn contains(self, table: &[u8], digest: Digest) -> bool {
+        with_probes!(self.k(), K => contains::<K>(table, self, digest))
+    }
+
+    fn contains_batch(self, table: &[u8], digests: &[Digest], answers: &mut [bool]) {
+        with_probes!(self.k(), K => contains_batch::<K>(table, self, digests, answers));
+    }
+
+    #[inline]
+    fn insert(self, table: &mut [u8], digest: Digest) {
+        with_probes!(self.k(), K => insert::<K>(table, self, digest));
+    }
+
+    fn insert_batch(self, table: &mut [u8], digests: &[Digest]) {
+        with_probes!(self.k(), K => insert_batch::<K>(table, self, digests));
+    }
+}
+
+/// The byte of a bit, shifted so that the bit is the lowest; the others mean nothing.
+#[inline]
+fn shifted(table: &[u8], position: u64) -> u8 {
+    table[index(position >> 3)] >> (position & 7)
+}
+
+#[inline]
+fn contains<const K: u32>(table: &[u8], layout: Layout, digest: Digest) -> bool {
+    let mut positions = Probes::new(digest, layout.m());
+    for _ in 0..probes::<K>(layout.k()) {
+        if shifted(table, positions.next_position()) & 1 == 0 {
+            return false;
+        }
+    }
+    true
+}
+
+fn contains_batch<const K: u32>(table: &[u8], layout: Layout, digests: &[Digest], answers: &mut [bool]) {
+    rolling(
+        table,
+        digests,
+        |table, digest| fetch::<K>(table, layout, digest, prefetch_read),
+        |table, i, digest| answers[i] = contains::<K>(table, layout, digest),
+    );
+}
+
+#[inline]
+fn insert<const K: u32>(table: &mut [u8], layout: Layout, digest: Digest) {
+    let mut positions = Probes::new(digest, layout.m());
+    for _ in 0..probes::<K>(layout.k()) {
+        set_bit(table, positions.next_position());
+    }
+}
+
+fn insert_batch<const K: u32>(table: &mut [u8], layout: Layout, digests: &[Digest]) {
+    rolling(
+        table,
+        digests,
+        |table, digest| fetch::<K>(table, layout, digest, prefetch_write),
+        |table, _, digest| insert::<K>(table, layout, digest),
+    );
+}
+
+/// Asks for every line of a key.
+#[inline]
+fn fetch<const K: u32>(table: &[u8], layout: Layout, digest: Digest, prefetch: impl Fn(&[u8], usize)) {
+    let mut positions = Probes::new(digest, layout.m());
+    for _ in 0..probes::<K>(layout.k()) {
+        prefetch(table, index(positions.next_position() >> 3));
+    }
+}
