@@ -11,6 +11,9 @@ use crate::store::run::{FilterInfo, NoiseFloor, RunInfo};
 /// Fewer hits than this, and the measured rate is too coarse to judge space by: the expected one takes its place.
 const HITS_FOR_SPACE: u64 = 100;
 
+/// This far below the rate asked for, a structure is no filter.
+const EXACT: f64 = 1e-6;
+
 /// What a cell asks for besides n.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Wish {
@@ -127,7 +130,10 @@ impl<'a> Entry<'a> {
         let defect = rows.iter().find(|row| row.status == Status::VerifyFailed);
         let row =
             defect.or_else(|| rows.iter().find(|row| row.status == Status::Ok)).or(rows.first()).copied()?;
-        Some(Self { wish: wish(row), status: row.status, reason: &row.reason, row, rows, filter })
+        // Verified but without any time, as after an interruption: the sizes and the rate stand.
+        let verified = row.status == Status::Unsupported && row.false_negatives == Some(0);
+        let status = if verified { Status::Ok } else { row.status };
+        Some(Self { wish: wish(row), status, reason: &row.reason, row, rows, filter })
     }
 
     pub(crate) fn ok(&self) -> bool {
@@ -167,9 +173,15 @@ impl<'a> Entry<'a> {
         self.size(self.row.fpr_expected).filter(|&rate| rate > 0.0)
     }
 
-    /// Whether no key is ever answered wrongly: a hash set, a sorted array.
+    /// Whether it keeps whole digests (a hash set, a sorted array): wrong only where two of them are equal, a million times
+    /// more accurate than asked, and so no filter at this rate.
     pub(crate) fn exact(&self) -> bool {
-        self.row.fpr_expected == Some(0.0) && self.row.fpr_hits.unwrap_or(0) == 0
+        let asked = match self.wish {
+            Wish::Rate(fpr) => fpr,
+            Wish::Shape { r, .. } => f64::from(r).exp2().recip(),
+        };
+        self.row.fpr_expected.is_some_and(|expected| expected < asked * EXACT)
+            && self.row.fpr_hits.unwrap_or(0) == 0
     }
 
     /// Bits a key over the information-theoretic bound, minus one.
@@ -201,6 +213,7 @@ impl<'a> Entry<'a> {
     pub(crate) fn shown_time(&self, operation: Operation) -> Shown {
         match (self.time(operation), self.row_of(operation)) {
             (Some(time), _) => time.shown(number),
+            (None, Some(row)) if !has_operation(row) => Shown::missing("unsupported"),
             (None, Some(row)) if row.status != Status::Ok => {
                 Shown::missing(status_text(row.status, &row.reason))
             }
@@ -343,6 +356,16 @@ impl<'a> Run<'a> {
 /// A finite number.
 fn finite(x: Option<f64>) -> Option<f64> {
     x.filter(|x| x.is_finite())
+}
+
+/// Whether the family has the operation of a row.
+fn has_operation(row: &Cell) -> bool {
+    let can = |needed| row.capabilities.split_whitespace().any(|own| own == needed);
+    match row.workload {
+        Workload::Insert => can("insert"),
+        Workload::Remove => can("remove"),
+        Workload::Build | Workload::Lookup => true,
+    }
 }
 
 /// `r` is part of the wish on the (n, α, r) axis only: elsewhere it is the family's own choice.

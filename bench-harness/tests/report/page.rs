@@ -1,7 +1,7 @@
 //! The page as text: complete, escaped, small, and true to its data.
 
 use bench_harness::report::render;
-use bench_harness::store::cell::Cell;
+use bench_harness::store::cell::{Cell, Status};
 use bench_harness::summary::{Choice, Summary, text};
 
 use crate::synthetic;
@@ -80,6 +80,20 @@ fn no_false_positive_is_a_bound_and_a_failure_is_no_zero() {
     let page = render(&[(info, cells)]).unwrap();
     assert!(page.contains("&#60; ") || page.contains("&lt; "));
     assert!(!page.contains("<td class=\"n\" data-v=\"0\">0<small>"));
+}
+
+#[test]
+fn verified_filters_keep_their_sizes_without_times() {
+    let (info, mut cells) = synthetic::run();
+    for cell in cells.iter_mut().filter(|cell| cell.status == Status::Ok) {
+        cell.status = Status::Unsupported;
+        cell.reason = "not timed".into();
+        cell.ns_per_op = None;
+    }
+    let summary = Summary::of(&[(info, cells)], Choice::At { n: 1_000_000, fpr: 1e-2 });
+    let bloom = summary.groups[0].rows.iter().find(|row| row.filter == "bloom").unwrap();
+    assert_eq!(bloom.values[0].main, "9.59");
+    assert_eq!(bloom.values[5].detail, "unsupported: not timed");
 }
 
 #[test]

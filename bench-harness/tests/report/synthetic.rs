@@ -185,7 +185,7 @@ const MODELS: &[Model] = &[
         kind: "table",
         peer: Some("std"),
         capabilities: "insert remove count",
-        plan: |n, _| Some((72.0 * (n * 8.0 / 7.0).log2().ceil().exp2() / n, 0.0)),
+        plan: |n, _| Some((72.0 * (n * 8.0 / 7.0).log2().ceil().exp2() / n, n / 64_f64.exp2())),
         cost: (1.5, 1.2, 3.0, 30.0, 1.5),
     },
     Model {
@@ -194,7 +194,7 @@ const MODELS: &[Model] = &[
         kind: "static",
         peer: Some("std"),
         capabilities: "",
-        plan: |_, _| Some((64.0, 0.0)),
+        plan: |n, _| Some((64.0, n / 64_f64.exp2())),
         cost: (12.0, 12.0, 30.0, 70.0, 1.5),
     },
 ];
@@ -421,7 +421,7 @@ fn rows(
         peak_build_bits_per_key: Some(bits * peak + 512.0 / n),
         file_bytes: Some(whole(bits * n / 8.0) + 96).filter(|_| model.peer.is_none()),
         fpr_predicted: Some(rate),
-        fpr_expected: Some(rate).filter(|_| model.peer.is_none() || rate == 0.0),
+        fpr_expected: Some(rate).filter(|_| model.peer.is_none() || rate < 1e-9),
         fpr_queries: Some(queries),
         fpr_hits: Some(hits),
         fpr: of_queries(hits as f64),

@@ -93,7 +93,7 @@ pub(crate) const TEXT: f64 = 12.0;
 
 /// The width that a text of ordinary size will take, about: no font is at hand to measure it.
 pub(crate) fn text_width(text: &str) -> f64 {
-    text.chars().count() as f64 * TEXT * 0.55
+    text.chars().count() as f64 * TEXT * 0.6
 }
 
 /// A figure that is being drawn.

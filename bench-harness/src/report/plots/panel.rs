@@ -348,7 +348,10 @@ impl Frame<'_> {
                 )
             })
             .collect();
-        for series in labelled() {
+        // From the left: where there is not room for all names, those at the fast or small end have it.
+        let mut order: Vec<&Series> = labelled().filter(|series| !series.points.is_empty()).collect();
+        order.sort_by(|a, b| a.points[0].0.mid.total_cmp(&b.points[0].0.mid));
+        for series in order {
             let Some((x, y)) = series.points.first() else { continue };
             if !self.x.scale.takes(x.mid) || !self.y.scale.takes(y.mid) {
                 continue;
