@@ -4,6 +4,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::data::{Entry, Operation, Run};
+use super::format::rounded;
 
 const OPERATIONS: [(Operation, &str); 7] = [
     (Operation::Build, "build"),
@@ -68,6 +69,11 @@ pub(super) fn json(runs: &[Run<'_>]) -> Result<String> {
         .replace('\u{2029}', "\\u2029"))
 }
 
+/// A number with seven digits: the page has to stay small, and the stored results have all of them.
+fn short(x: Option<f64>) -> Value {
+    json!(x.map(|x| rounded(x, 6)))
+}
+
 fn row(entry: &Entry<'_>) -> Vec<Value> {
     let cell = entry.row;
     let mut row = vec![
@@ -87,19 +93,19 @@ fn row(entry: &Entry<'_>) -> Vec<Value> {
         json!(cell.seed.to_string()),
         json!(entry.status),
         json!(entry.reason),
-        json!(cell.payload_bits_per_key),
-        json!(cell.heap_bits_per_key),
-        json!(cell.peak_build_bits_per_key),
+        short(cell.payload_bits_per_key),
+        short(cell.heap_bits_per_key),
+        short(cell.peak_build_bits_per_key),
         json!(cell.file_bytes),
-        json!(cell.fpr_predicted),
-        json!(cell.fpr_expected),
+        short(cell.fpr_predicted),
+        short(cell.fpr_expected),
         json!(cell.fpr_queries),
         json!(cell.fpr_hits),
-        json!(cell.fpr),
-        json!(cell.fpr_lo95),
-        json!(cell.fpr_hi95),
-        json!(cell.fpr_z),
-        json!(cell.fpr_p),
+        short(cell.fpr),
+        short(cell.fpr_lo95),
+        short(cell.fpr_hi95),
+        short(cell.fpr_z),
+        short(cell.fpr_p),
         json!(cell.false_negatives),
         json!(cell.build_attempts),
         json!(cell.repetitions),
@@ -107,10 +113,9 @@ fn row(entry: &Entry<'_>) -> Vec<Value> {
     for (operation, _) in OPERATIONS {
         let time = entry.time(operation);
         row.extend(
-            [time.map(|time| time.mid), time.map(|time| time.lo), time.map(|time| time.hi)]
-                .map(|time| json!(time)),
+            [time.map(|time| time.mid), time.map(|time| time.lo), time.map(|time| time.hi)].map(short),
         );
     }
-    row.push(json!(entry.multiple(Operation::Miss)));
+    row.push(short(entry.multiple(Operation::Miss)));
     row
 }

@@ -234,7 +234,7 @@ impl Shown {
     /// Its class in the style sheet: a number or its absence, long text, or other text.
     pub(crate) fn class(&self) -> &'static str {
         if self.key.is_some() || self.main == "–" {
-            "n"
+            ""
         } else if self.main.chars().count() > 24 {
             "long"
         } else {
@@ -244,8 +244,13 @@ impl Shown {
 
     /// The attribute that the page's script sorts by.
     pub(crate) fn sort_key(&self) -> String {
-        self.key.map_or_else(String::new, |key| key.to_string())
+        self.key.map_or_else(String::new, |key| rounded(key, 5).to_string())
     }
+}
+
+/// `x` with this many digits after the first: what a page of thousands of numbers can afford.
+pub(crate) fn rounded(x: f64, digits: usize) -> f64 {
+    format!("{x:.digits$e}").parse().unwrap_or(x)
 }
 
 /// `lo–hi`.

@@ -79,7 +79,7 @@ fn no_false_positive_is_a_bound_and_a_failure_is_no_zero() {
     }
     let page = render(&[(info, cells)]).unwrap();
     assert!(page.contains("&#60; ") || page.contains("&lt; "));
-    assert!(!page.contains("<td class=\"n\" data-v=\"0\">0<small>"));
+    assert!(!page.contains("<td data-v=\"0\">0<small>"));
 }
 
 #[test]
