@@ -101,7 +101,8 @@ struct ReportArguments {
 
 impl From<SweepArguments> for Options {
     fn from(arguments: SweepArguments) -> Self {
-        let SweepArguments { profile, sweep, families, n, fpr, alpha, r, keys, no_peers, seed, out, resume } = arguments;
+        let SweepArguments { profile, sweep, families, n, fpr, alpha, r, keys, no_peers, seed, out, resume } =
+            arguments;
         Self {
             profile,
             file: sweep,

@@ -19,7 +19,11 @@ impl Count {
 
     fn from_float(value: f64) -> Result<Self, String> {
         if value.fract() == 0.0 && (1.0..=EXACT).contains(&value) {
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "integral, in 1..=2^53")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "integral, in 1..=2^53"
+            )]
             return Ok(Self(value as u64));
         }
         Err(format!("{value} is not a whole number from 1 to 2^53: write it like 10000, 10_000 or 1e4"))
@@ -83,7 +87,9 @@ mod tests {
 
     #[test]
     fn counts_are_exact_or_refused() {
-        for (text, value) in [("1", 1), ("1e6", 1_000_000), ("10_000", 10_000), ("1.5e1", 15), ("9007199254740992", 1 << 53)] {
+        for (text, value) in
+            [("1", 1), ("1e6", 1_000_000), ("10_000", 10_000), ("1.5e1", 15), ("9007199254740992", 1 << 53)]
+        {
             assert_eq!(text.parse(), Ok(Count(value)), "{text}");
         }
         for text in ["", "0", "1.5", "-1", "nan", "inf", "1e-3", "1e300", "ten", "0x10"] {

@@ -67,7 +67,11 @@ impl Clock {
         } else {
             // A quarter more, since the first time is the slowest.
             let wanted = shortest.as_secs_f64() * 1.25 / once.as_secs_f64().max(1e-9);
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive, at most LOOPS")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "positive, at most LOOPS"
+            )]
             let loops = wanted.ceil().clamp(2.0, f64::from(LOOPS)) as u32;
             let inputs: Vec<_> = (0..loops).map(|_| prepare()).collect();
             let mut outputs = Vec::with_capacity(inputs.len());

@@ -24,9 +24,13 @@ pub fn representatives(bytes: &[u64]) -> (Vec<u64>, Vec<usize>) {
             sizes.push(size);
         }
     }
-    let of = bytes.iter().map(|&size| sizes.partition_point(|&other| other <= size).saturating_sub(1)).collect();
+    let of =
+        bytes.iter().map(|&size| sizes.partition_point(|&other| other <= size).saturating_sub(1)).collect();
     (sizes, of)
 }
+
+/// A way of reading so many lines for each digest: the sum of what is read.
+type Coding = fn(&Floor, &[Digest], u32) -> u64;
 
 /// A table to read from.
 #[derive(Debug)]
@@ -47,8 +51,7 @@ impl Floor {
 
     /// Nanoseconds for reading `reads` random lines, in the fastest coding, over the places that `digests` give.
     pub fn time(&self, clock: &Clock, digests: &[Digest], reads: u32) -> f64 {
-        let codings: [fn(&Self, &[Digest], u32) -> u64; 4] =
-            [Self::plain, Self::batches::<16>, Self::batches::<64>, Self::rolling];
+        let codings: [Coding; 4] = [Self::plain, Self::batches::<16>, Self::batches::<64>, Self::rolling];
         codings
             .iter()
             .map(|coding| {

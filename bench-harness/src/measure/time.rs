@@ -39,7 +39,13 @@ pub struct Lookups {
 
 impl Lookups {
     /// `count` lookups, of which `hit_ratio` are random members and the others absent keys.
-    pub fn new(hit_ratio: f64, count: usize, members: &[Digest], absent: &[Digest], rng: &mut impl Rng) -> Self {
+    pub fn new(
+        hit_ratio: f64,
+        count: usize,
+        members: &[Digest],
+        absent: &[Digest],
+        rng: &mut impl Rng,
+    ) -> Self {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the ratio is in [0, 1]")]
         let hits = (hit_ratio * count as f64).round() as usize;
         let mut digests: Vec<_> = (0..hits).map(|_| members[rng.random_range(0..members.len())]).collect();
@@ -90,7 +96,10 @@ impl Subject {
         let outcome = catch_unwind(AssertUnwindSafe(|| self.run(works, queries, clock)));
         drop(black_box(spacer));
         outcome.unwrap_or_else(|panic| {
-            Err(Fault { status: Status::VerifyFailed, reason: format!("timing panicked: {}", panic_text(&*panic)) })
+            Err(Fault {
+                status: Status::VerifyFailed,
+                reason: format!("timing panicked: {}", panic_text(&*panic)),
+            })
         })
     }
 
@@ -235,7 +244,8 @@ impl Subject {
                     removals.iter().map(|&digest| u64::from(filter.remove(digest))).sum::<u64>()
                 });
                 if removed != removals.len() as u64 {
-                    failure = Some(defect(format!("of {} members, {removed} could be removed", removals.len())));
+                    failure =
+                        Some(defect(format!("of {} members, {removed} could be removed", removals.len())));
                 }
                 Ok::<_, Fault>(filter)
             },
@@ -250,7 +260,8 @@ fn defect(reason: String) -> Fault {
 
 /// Inserts one by one, through one virtual call each, or in a batch.
 fn insert_all(filter: &mut dyn Erased, digests: &[Digest], mode: Mode) -> Result<(), Fault> {
-    let failed = |error| Fault { status: Status::BuildFailed, reason: format!("filled in its timing: {error}") };
+    let failed =
+        |error| Fault { status: Status::BuildFailed, reason: format!("filled in its timing: {error}") };
     let Some(insert) = filter.as_insert() else {
         return Err(defect("it is listed with insert but does not have it".into()));
     };

@@ -69,18 +69,18 @@ struct Refusal {
 }
 
 impl Refusal {
-    fn new(status: Status, reason: impl ToString) -> Self {
-        Self { status, reason: reason.to_string() }
+    fn new(status: Status, reason: impl Into<String>) -> Self {
+        Self { status, reason: reason.into() }
     }
 
-    fn defect(reason: impl ToString) -> Self {
+    fn defect(reason: impl Into<String>) -> Self {
         Self::new(Status::VerifyFailed, reason)
     }
 }
 
 impl From<BuildError> for Refusal {
     fn from(error: BuildError) -> Self {
-        Self::new(status_of(&error), error)
+        Self::new(status_of(&error), error.to_string())
     }
 }
 
@@ -114,9 +114,8 @@ pub fn verify(
         phase = next;
         announce(next);
     };
-    let outcome = catch_unwind(AssertUnwindSafe(|| {
-        check(descriptor, spec, members, absent, &mut facts, &mut enter)
-    }));
+    let outcome =
+        catch_unwind(AssertUnwindSafe(|| check(descriptor, spec, members, absent, &mut facts, &mut enter)));
     let refusal = match outcome {
         Ok(Ok(Ok(()))) => return Ok(Verdict { status: Status::Ok, reason: String::new(), facts }),
         Ok(Ok(Err(refusal))) => refusal,
@@ -162,7 +161,9 @@ fn check(
     };
     facts.fpr_queries = Some(absent.count);
     facts.fpr_hits = Some(hits);
-    if let Some(reason) = facts.fpr_expected.and_then(|expected| fpr::contradiction(hits, absent.count, expected)) {
+    if let Some(reason) =
+        facts.fpr_expected.and_then(|expected| fpr::contradiction(hits, absent.count, expected))
+    {
         return Ok(Err(Refusal::defect(reason)));
     }
     drop(filter);
@@ -270,7 +271,7 @@ fn check_changes(
     }
     let others: Vec<_> = others.into_iter().map(|(_, &digest)| digest).collect();
     expect_all(&*filter, &others, facts, "after removing a tenth")?;
-    filter
-        .check_invariants()
-        .map_err(|error| Refusal::defect(format!("after removing a tenth the table contradicts itself: {error}")))
+    filter.check_invariants().map_err(|error| {
+        Refusal::defect(format!("after removing a tenth the table contradicts itself: {error}"))
+    })
 }

@@ -44,7 +44,9 @@ pub fn cells(header: &Header, samples: &[Sample]) -> Vec<Cell> {
     for group in by_group(samples).values() {
         let Some(start) = group.start else { continue };
         for verdict in &group.verdicts {
-            let Some(filter) = header.filters.iter().find(|filter| filter.name == verdict.filter) else { continue };
+            let Some(filter) = header.filters.iter().find(|filter| filter.name == verdict.filter) else {
+                continue;
+            };
             let common = common(header, start, verdict, filter);
             let fault = group.faults.iter().find(|fault| fault.filter == verdict.filter);
             for work in &start.works {
@@ -123,7 +125,10 @@ struct Rate {
 
 impl Rate {
     fn of(facts: &Facts) -> Option<Self> {
-        let (queries, hits) = facts.fpr_queries.zip(facts.fpr_hits).filter(|&(queries, hits)| hits <= queries && queries > 0)?;
+        let (queries, hits) = facts
+            .fpr_queries
+            .zip(facts.fpr_hits)
+            .filter(|&(queries, hits)| hits <= queries && queries > 0)?;
         let interval = clopper_pearson(hits, queries, 0.95);
         let expected = facts.fpr_expected.filter(|expected| (0.0..=1.0).contains(expected));
         Some(Self {
@@ -154,11 +159,12 @@ fn cell(common: &Cell, work: &Work, group: &Group<'_>, filter: &FilterInfo, faul
             Workload::Build | Workload::Lookup => "",
         };
         cell.status = Status::Unsupported;
-        cell.reason = if needed.is_empty() || filter.capabilities.iter().any(|capability| capability == needed) {
-            "not timed".into()
-        } else {
-            format!("the family has no {needed}")
-        };
+        cell.reason =
+            if needed.is_empty() || filter.capabilities.iter().any(|capability| capability == needed) {
+                "not timed".into()
+            } else {
+                format!("the family has no {needed}")
+            };
         return cell;
     };
     let mut ns = time.ns.clone();
@@ -169,9 +175,9 @@ fn cell(common: &Cell, work: &Work, group: &Group<'_>, filter: &FilterInfo, faul
     }
     cell.ns_per_op_min = ns.iter().copied().min_by(f64::total_cmp);
     if workload == Workload::Lookup {
-        let one_line =
-            |floor: &&&Floor| floor.reads == 1 && floor.filters.contains(&filter.name);
-        cell.floor_multiple = group.floors.iter().find(one_line).and_then(|floor| floor_multiple(&time.ns, &floor.ns));
+        let one_line = |floor: &&&Floor| floor.reads == 1 && floor.filters.contains(&filter.name);
+        cell.floor_multiple =
+            group.floors.iter().find(one_line).and_then(|floor| floor_multiple(&time.ns, &floor.ns));
     }
     cell
 }
@@ -203,8 +209,13 @@ pub fn noise(samples: &[Sample]) -> BTreeMap<String, NoiseFloor> {
             let same = |time: &&&Time| !time.twin && time.filter == twin.filter && time.work == twin.work;
             let Some(first) = group.times.iter().find(same) else { continue };
             let (first, second) = (median(&mut first.ns.clone()), median(&mut twin.ns.clone()));
-            if let Some((first, second)) = first.zip(second).filter(|&(first, second)| first > 0.0 && second > 0.0) {
-                differences.entry(workload_name(twin.work.workload).into()).or_default().push((second / first - 1.0).abs());
+            if let Some((first, second)) =
+                first.zip(second).filter(|&(first, second)| first > 0.0 && second > 0.0)
+            {
+                differences
+                    .entry(workload_name(twin.work.workload).into())
+                    .or_default()
+                    .push((second / first - 1.0).abs());
             }
         }
     }
@@ -237,8 +248,12 @@ mod tests {
     use crate::store::run::KeyInfo;
     use crate::store::sample::GroupDone;
 
-    const LOOKUP: Work =
-        Work { workload: Workload::Lookup, mode: Mode::Single, hit_ratio: Some(0.5), hashing: Hashing::Digest };
+    const LOOKUP: Work = Work {
+        workload: Workload::Lookup,
+        mode: Mode::Single,
+        hit_ratio: Some(0.5),
+        hashing: Hashing::Digest,
+    };
     const INSERT: Work =
         Work { workload: Workload::Insert, mode: Mode::Single, hit_ratio: None, hashing: Hashing::Digest };
 
@@ -286,7 +301,13 @@ mod tests {
     }
 
     fn floor(ns: &[f64]) -> Sample {
-        Sample::Floor(Floor { group: 0, table_bytes: 1000, filters: vec!["solid".into(), "slots".into()], reads: 1, ns: ns.to_vec() })
+        Sample::Floor(Floor {
+            group: 0,
+            table_bytes: 1000,
+            filters: vec!["solid".into(), "slots".into()],
+            reads: 1,
+            ns: ns.to_vec(),
+        })
     }
 
     fn start(point: Point) -> Sample {
@@ -309,7 +330,10 @@ mod tests {
         let cells = cells(&header(), &samples);
         assert_eq!(cells.len(), 4, "two filters, two workloads, none dropped");
         let lookup = &cells[0];
-        assert_eq!((lookup.filter.as_str(), lookup.status, lookup.repetitions), ("solid", Status::Ok, Some(9)));
+        assert_eq!(
+            (lookup.filter.as_str(), lookup.status, lookup.repetitions),
+            ("solid", Status::Ok, Some(9))
+        );
         assert_eq!(lookup.ns_per_op, Some(5.0));
         assert_eq!((lookup.ns_per_op_lo95, lookup.ns_per_op_hi95), (Some(2.0), Some(8.0)));
         assert_eq!(lookup.ns_per_op_min, Some(1.0));
@@ -323,10 +347,16 @@ mod tests {
         assert!(lookup.fpr_lo95.unwrap() < 0.012 && lookup.fpr_hi95.unwrap() > 0.012);
         assert_eq!((lookup.fpr_target, lookup.alpha_target, lookup.r), (Some(0.01), None, Some(7)));
         let insert = &cells[1];
-        assert_eq!((insert.status, insert.reason.as_str()), (Status::Unsupported, "the family has no insert"));
+        assert_eq!(
+            (insert.status, insert.reason.as_str()),
+            (Status::Unsupported, "the family has no insert")
+        );
         assert_eq!((insert.payload_bits_per_key, insert.ns_per_op), (Some(8.0), None));
         for failed in &cells[2..] {
-            assert_eq!((failed.status, failed.reason.as_str(), failed.ns_per_op), (Status::Timeout, "slow", None));
+            assert_eq!(
+                (failed.status, failed.reason.as_str(), failed.ns_per_op),
+                (Status::Timeout, "slow", None)
+            );
         }
         let noise = noise(&samples);
         assert_eq!(noise.len(), 1);
@@ -349,7 +379,12 @@ mod tests {
 
     #[test]
     fn a_fault_while_timing_overrides_the_verdict() {
-        let fault = Fault { group: 0, filter: "solid".into(), status: Status::VerifyFailed, reason: "changed".into() };
+        let fault = Fault {
+            group: 0,
+            filter: "solid".into(),
+            status: Status::VerifyFailed,
+            reason: "changed".into(),
+        };
         let samples = [
             start(Point::Rate { n: 1000, fpr: 0.01 }),
             verify("solid", Status::Ok, ""),
@@ -379,7 +414,13 @@ mod tests {
             let ratio = 1.0 + f64::from(group) / 100.0;
             for (twin, ns) in [(false, 1.0), (true, ratio)] {
                 let group = group as usize;
-                samples.push(Sample::Time(Time { group, filter: "solid".into(), twin, work: LOOKUP, ns: vec![ns] }));
+                samples.push(Sample::Time(Time {
+                    group,
+                    filter: "solid".into(),
+                    twin,
+                    work: LOOKUP,
+                    ns: vec![ns],
+                }));
             }
         }
         let noise = noise(&samples)["lookup"];

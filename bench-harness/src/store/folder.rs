@@ -3,6 +3,7 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{BufRead as _, BufReader, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
@@ -15,6 +16,10 @@ const RUN: &str = "run.json";
 const CELLS: &str = "cells.csv";
 const REPORT: &str = "report.html";
 const LOCK: &str = ".lock";
+
+/// How often a lock is tried, and how long is waited in between.
+const LOCK_ATTEMPTS: u32 = 20;
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 /// A folder that this process may write to, alone.
 #[derive(Debug)]
@@ -71,10 +76,7 @@ impl Folder {
     /// If there is no run, another sweep uses it, or a line in the middle is damaged.
     pub fn open(path: &Path) -> Result<(Self, Stored)> {
         let shown = path.display();
-        ensure!(
-            path.join(SAMPLES).is_file(),
-            "there is no run to continue in {shown}: it has no {SAMPLES}"
-        );
+        ensure!(path.join(SAMPLES).is_file(), "there is no run to continue in {shown}: it has no {SAMPLES}");
         let lock = lock(path)?;
         let file = path.join(SAMPLES);
         let mut samples = OpenOptions::new()
@@ -119,15 +121,17 @@ fn lock(path: &Path) -> Result<File> {
         .truncate(false)
         .open(&file)
         .with_context(|| format!("cannot write to {}", path.display()))?;
-    match lock.try_lock() {
-        Ok(()) => Ok(lock),
-        Err(TryLockError::WouldBlock) => {
-            bail!("another sweep is running in {}: wait for it, or give another folder", path.display())
-        }
-        Err(TryLockError::Error(error)) => {
-            Err(error).with_context(|| format!("cannot lock {}", file.display()))
+    // A sweep that was killed, or a process that it was just starting, may take a moment to let go.
+    for _ in 0..LOCK_ATTEMPTS {
+        match lock.try_lock() {
+            Ok(()) => return Ok(lock),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_PAUSE),
+            Err(TryLockError::Error(error)) => {
+                return Err(error).with_context(|| format!("cannot lock {}", file.display()));
+            }
         }
     }
+    bail!("another sweep is running in {}: wait for it, or give another folder", path.display())
 }
 
 /// The samples of finished groups, and where in the file the last of them ends.
@@ -152,8 +156,9 @@ fn scan(file: &File, path: &Path) -> Result<(Stored, u64)> {
             cut = true;
             break;
         }
-        let sample: Sample = serde_json::from_slice(&line)
-            .with_context(|| format!("{shown}, line {number} is damaged: the results cannot be continued or shown"))?;
+        let sample: Sample = serde_json::from_slice(&line).with_context(|| {
+            format!("{shown}, line {number} is damaged: the results cannot be continued or shown")
+        })?;
         match sample {
             Sample::Run(found) => {
                 ensure!(header.is_none(), "{shown}, line {number}: a second run in the same file");
@@ -268,7 +273,8 @@ pub fn point_latest(reports: &Path, run: &Path) -> Result<()> {
 pub fn latest(reports: &Path) -> Result<PathBuf> {
     let latest = reports.join("latest");
     if latest.is_file() {
-        let target = fs::read_to_string(&latest).with_context(|| format!("cannot read {}", latest.display()))?;
+        let target =
+            fs::read_to_string(&latest).with_context(|| format!("cannot read {}", latest.display()))?;
         return Ok(reports.join(target.trim()));
     }
     // The run itself, so that it keeps its name when the link moves on.
@@ -297,7 +303,12 @@ mod tests {
 
     fn fault(group: usize) -> Sample {
         let status = crate::store::cell::Status::Timeout;
-        Sample::Fault(Fault { group, filter: "f".into(), status, reason: "a \"reason\"\nof two lines".into() })
+        Sample::Fault(Fault {
+            group,
+            filter: "f".into(),
+            status,
+            reason: "a \"reason\"\nof two lines".into(),
+        })
     }
 
     fn done(group: usize) -> Sample {
@@ -318,7 +329,8 @@ mod tests {
             fs::write(path.join(SAMPLES), &whole[..length]).unwrap();
             let (mut folder, stored) = Folder::open(&path).unwrap();
             let complete = length == whole.len();
-            let expected = if complete { vec![fault(0), done(0), fault(1), done(1)] } else { vec![fault(0), done(0)] };
+            let expected =
+                if complete { vec![fault(0), done(0), fault(1), done(1)] } else { vec![fault(0), done(0)] };
             assert_eq!(stored.samples, expected, "cut at {length}");
             assert_eq!(stored.cut, whole[length - 1] != b'\n', "cut at {length}");
             assert_eq!(stored.dropped_lines > 0, !complete && length as u64 != one, "cut at {length}");

@@ -12,7 +12,8 @@ pub fn machine() -> Machine {
     let clock = Clock::measure();
     Machine {
         cpu: cpu().unwrap_or_default(),
-        cores: std::thread::available_parallelism().map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(u32::MAX)),
+        cores: std::thread::available_parallelism()
+            .map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(u32::MAX)),
         caches: caches(),
         memory_bytes: memory(),
         os: os(),
@@ -48,7 +49,9 @@ fn caches() -> Vec<Cache> {
         if read("type").is_none_or(|kind| kind == "Instruction") {
             continue;
         }
-        if let Some((level, bytes)) = read("level").and_then(|text| text.parse().ok()).zip(read("size").and_then(|text| size(&text))) {
+        if let Some((level, bytes)) =
+            read("level").and_then(|text| text.parse().ok()).zip(read("size").and_then(|text| size(&text)))
+        {
             caches.push(Cache { level, bytes });
         }
     }
@@ -120,7 +123,8 @@ pub fn compiler() -> Compiler {
 /// the folder that it was built from. `None` where there is no git or the folder is gone.
 pub fn revision() -> Option<(String, bool)> {
     let git = |arguments: &[&str]| {
-        let output = Command::new("git").arg("-C").arg(env!("CARGO_MANIFEST_DIR")).args(arguments).output().ok()?;
+        let output =
+            Command::new("git").arg("-C").arg(env!("CARGO_MANIFEST_DIR")).args(arguments).output().ok()?;
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_string())
     };
     let revision = git(&["rev-parse", "--short=12", "HEAD"])?;
@@ -142,7 +146,9 @@ pub fn dependencies() -> BTreeMap<String, String> {
         version: String,
         source: Option<String>,
     }
-    let Ok(lock) = toml::from_str::<Lock>(include_str!("../../../Cargo.lock")) else { return BTreeMap::new() };
+    let Ok(lock) = toml::from_str::<Lock>(include_str!("../../../Cargo.lock")) else {
+        return BTreeMap::new();
+    };
     let peers: Vec<_> = crate::registry::filters().iter().filter_map(|filter| filter.peer).collect();
     lock.package
         .into_iter()
@@ -172,6 +178,9 @@ mod tests {
     fn the_compiler_and_the_dependencies_are_known() {
         assert!(compiler().rustc.starts_with("rustc 1."), "{:?}", compiler());
         let dependencies = dependencies();
-        assert!(dependencies.contains_key("xxhash-rust") && dependencies.contains_key("libm"), "{dependencies:?}");
+        assert!(
+            dependencies.contains_key("xxhash-rust") && dependencies.contains_key("libm"),
+            "{dependencies:?}"
+        );
     }
 }

@@ -60,7 +60,8 @@ pub fn watch(
     // A Ctrl-C in the terminal is for the sweep, which then ends its children in order.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
-    let mut child = Guard(command.spawn().with_context(|| format!("cannot start {:?}", command.get_program()))?);
+    let mut child =
+        Guard(command.spawn().with_context(|| format!("cannot start {}", command.get_program().display()))?);
     let (stdin, stdout, stderr) = (child.0.stdin.take(), child.0.stdout.take(), child.0.stderr.take());
     let (mut stdin, stdout, stderr) =
         stdin.zip(stdout).zip(stderr).map(|((a, b), c)| (a, b, c)).context("the process has no pipes")?;
@@ -83,7 +84,7 @@ pub fn watch(
         if interrupted.load(Ordering::Relaxed) {
             return Ok(Ending::Interrupted);
         }
-        match lines.recv_timeout(TICK) {
+        match lines.recv_timeout(TICK.min(deadline)) {
             Ok(line) => {
                 last_sign = Instant::now();
                 on_line(&line)?;
@@ -132,7 +133,10 @@ pub fn cause_of_death(status: ExitStatus, errors: &str, breakdown: Status, doing
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
         const SIGKILL: i32 = 9;
         if signal == SIGKILL {
-            return (Status::OutOfMemory, format!("killed by the system in {doing}, most likely for its memory"));
+            return (
+                Status::OutOfMemory,
+                format!("killed by the system in {doing}, most likely for its memory"),
+            );
         }
         return (breakdown, format!("died by signal {signal} in {doing}: {last}"));
     }

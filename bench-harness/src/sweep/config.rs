@@ -29,7 +29,7 @@ pub struct Sweep {
     pub hit_ratios: Vec<f64>,
     /// Lookups in one pass over the query array.
     pub lookups_per_pass: Count,
-    /// Seconds that one filter may take for its verification, and for each repetition of its timing.
+    /// Seconds that one filter may take for each phase of its verification and each repetition of its timing.
     pub deadline_seconds: f64,
     /// MiB of address space that a measuring process may use.
     pub memory_limit_mib: Count,
@@ -72,7 +72,11 @@ impl Queries {
         let thorough = self.verification_n.contains(&Count(n));
         let per_rate = if thorough { self.verification_per_rate } else { self.per_rate };
         let wanted = (per_rate.0 as f64 / fpr).ceil().min(self.budget.0 as f64);
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive, at most the budget")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "positive, at most the budget"
+        )]
         let wanted = wanted as u64;
         wanted.max(self.least.0.min(self.budget.0))
     }
@@ -162,13 +166,18 @@ impl Sweep {
         if let Some(fpr) = fpr {
             let name = &self.name;
             let rates = self.rates.as_mut();
-            rates.with_context(|| format!("--fpr: the sweep {name} has no [rates] axis, take another profile"))?.fpr = fpr;
+            rates
+                .with_context(|| {
+                    format!("--fpr: the sweep {name} has no [rates] axis, take another profile")
+                })?
+                .fpr = fpr;
         }
         if alpha.is_some() || r.is_some() {
             let name = &self.name;
             let loads = self.loads.as_mut();
-            let loads =
-                loads.with_context(|| format!("--alpha, --r: the sweep {name} has no [loads] axis, take another profile"))?;
+            let loads = loads.with_context(|| {
+                format!("--alpha, --r: the sweep {name} has no [loads] axis, take another profile")
+            })?;
             loads.alpha = alpha.unwrap_or_else(|| loads.alpha.clone());
             loads.r = r.unwrap_or_else(|| loads.r.clone());
         }
@@ -191,7 +200,12 @@ impl Sweep {
             "repetitions = {}: 1 to 1000, and 9 for an interval of 95 %",
             self.repetitions
         );
-        check_axis("hit_ratios", &self.hit_ratios, |ratio| (0.0..=1.0).contains(ratio), "0 to 1, both included")?;
+        check_axis(
+            "hit_ratios",
+            &self.hit_ratios,
+            |ratio| (0.0..=1.0).contains(ratio),
+            "0 to 1, both included",
+        )?;
         ensure!(
             self.lookups_per_pass.0 <= 1 << 28,
             "lookups_per_pass = {}: at most 2^28, so that the queries fit into memory",
@@ -207,11 +221,7 @@ impl Sweep {
             "memory_limit_mib = {}: at least 64, which the program itself needs",
             self.memory_limit_mib.0
         );
-        ensure!(
-            self.queries.budget.0 <= 1 << 40,
-            "queries.budget = {}: at most 2^40",
-            self.queries.budget.0
-        );
+        ensure!(self.queries.budget.0 <= 1 << 40, "queries.budget = {}: at most 2^40", self.queries.budget.0);
         ensure!(
             self.rates.is_some() || self.loads.is_some(),
             "nothing to sweep: give [rates] with n and fpr, or [loads] with n, alpha and r, or both"
@@ -219,11 +229,21 @@ impl Sweep {
         let possible_n = |n: &Count| n.0 <= 1 << 40;
         if let Some(rates) = &self.rates {
             check_axis("rates.n", &rates.n, possible_n, "1 to 2^40")?;
-            check_axis("rates.fpr", &rates.fpr, |fpr| *fpr > 0.0 && *fpr < 1.0, "between 0 and 1, both excluded")?;
+            check_axis(
+                "rates.fpr",
+                &rates.fpr,
+                |fpr| *fpr > 0.0 && *fpr < 1.0,
+                "between 0 and 1, both excluded",
+            )?;
         }
         if let Some(loads) = &self.loads {
             check_axis("loads.n", &loads.n, possible_n, "1 to 2^40")?;
-            check_axis("loads.alpha", &loads.alpha, |alpha| *alpha > 0.0 && *alpha <= 1.0, "above 0, at most 1")?;
+            check_axis(
+                "loads.alpha",
+                &loads.alpha,
+                |alpha| *alpha > 0.0 && *alpha <= 1.0,
+                "above 0, at most 1",
+            )?;
             check_axis("loads.r", &loads.r, |r| (1..=64).contains(r), "1 to 64")?;
         }
         Ok(())
@@ -232,7 +252,8 @@ impl Sweep {
     /// What is timed of every filter, in the order of tables.
     pub fn works(&self) -> Vec<Work> {
         let work = |workload, mode| Work { workload, mode, hit_ratio: None, hashing: Hashing::Digest };
-        let lookup = |mode, ratio, hashing| Work { workload: Workload::Lookup, mode, hit_ratio: Some(ratio), hashing };
+        let lookup =
+            |mode, ratio, hashing| Work { workload: Workload::Lookup, mode, hit_ratio: Some(ratio), hashing };
         let mut works = vec![
             work(Workload::Build, Mode::Batch),
             work(Workload::Insert, Mode::Single),

@@ -92,8 +92,11 @@ pub fn plan(sweep: &Sweep, keys: &Keys, filters: &[&'static Descriptor], seed: u
             for &r in &loads.r {
                 for (i, &alpha) in loads.alpha.iter().enumerate() {
                     // The load means nothing to the others: they take part at the first.
-                    let taking_part =
-                        filters.iter().copied().filter(|filter| i == 0 || filter.kind == Kind::Table).collect();
+                    let taking_part = filters
+                        .iter()
+                        .copied()
+                        .filter(|filter| i == 0 || filter.kind == Kind::Table)
+                        .collect();
                     add(Point::Load { n, alpha, r }, rate_of_width(r), taking_part);
                 }
             }

@@ -239,13 +239,18 @@ fn run_timing(job: &Job, task: &TimeTask) -> Result<()> {
 
     let mut timed = Vec::new();
     for (i, filter) in task.filters.iter().enumerate() {
-        let descriptor =
-            registry::filter(&filter.name).with_context(|| format!("there is no filter {:?}", filter.name))?;
+        let descriptor = registry::filter(&filter.name)
+            .with_context(|| format!("there is no filter {:?}", filter.name))?;
         let spec = groups::spec(&job.point, descriptor.kind, job.material.seed);
         for twin in [false, true] {
             if !twin || i == task.twin {
                 let ns = vec![Vec::new(); task.works.len()];
-                timed.push(Timed { name: filter.name.clone(), twin, subject: Subject::new(descriptor, spec), ns });
+                timed.push(Timed {
+                    name: filter.name.clone(),
+                    twin,
+                    subject: Subject::new(descriptor, spec),
+                    ns,
+                });
             }
         }
     }
@@ -322,7 +327,8 @@ fn prepare_queries(job: &Job, task: &TimeTask, rng: &mut Xoshiro256PlusPlus) -> 
 
 /// A floor for each size of table, of one line, three, and as many as a filter of that size reads.
 fn prepare_floors(filters: &[TimedFilter]) -> Vec<TimedFloor> {
-    let (sizes, of) = floors::representatives(&filters.iter().map(|filter| filter.table_bytes).collect::<Vec<_>>());
+    let (sizes, of) =
+        floors::representatives(&filters.iter().map(|filter| filter.table_bytes).collect::<Vec<_>>());
     let mut timed: Vec<_> = sizes
         .into_iter()
         .map(|bytes| TimedFloor { bytes, filters: Vec::new(), reads: vec![1, 3], ns: Vec::new() })

@@ -21,6 +21,9 @@ const FIRST_ABSENT: u64 = 1 << 63;
 /// Key bytes that are handed to a worker at most, for the lookups that start at the key.
 const KEY_BYTES: usize = 16 << 20;
 
+/// Bytes of a key that an absent one begins with at most.
+const ABSENT_BYTES: usize = 256;
+
 /// Digests that are made or checked at a time.
 const CHUNK: u64 = 1 << 20;
 
@@ -56,7 +59,8 @@ impl KeyFile {
         let shown = path.display();
         ensure!(!path.is_dir(), "--keys {shown} is a directory: give a file of newline-separated keys");
         let bytes = fs::read(path).with_context(|| format!("cannot read the key file {shown}"))?;
-        let name = path.file_name().map_or_else(|| shown.to_string(), |name| name.to_string_lossy().into_owned());
+        let name =
+            path.file_name().map_or_else(|| shown.to_string(), |name| name.to_string_lossy().into_owned());
         Self::from_bytes(name, bytes).with_context(|| format!("in the key file {shown}"))
     }
 
@@ -83,14 +87,15 @@ impl KeyFile {
         &self.bytes[self.keys[index].clone()]
     }
 
-    /// An absent key: one of the keys, a newline, and a number. No key of the file has a newline in it.
+    /// An absent key: one of the keys (of a long one its beginning, since there are millions of absent ones), a newline, and a
+    /// number. No key of the file has a newline in it, and no two absent ones the same number.
     fn absent(&self, index: u64, buffer: &mut Vec<u8>) {
-        let count = self.keys.len() as u64;
         buffer.clear();
         // Below the number of keys, which is a usize.
-        buffer.extend_from_slice(self.key(usize::try_from(index % count).unwrap_or(0)));
+        let key = self.key(usize::try_from(index % self.keys.len() as u64).unwrap_or(0));
+        buffer.extend_from_slice(&key[..key.len().min(ABSENT_BYTES)]);
         buffer.push(b'\n');
-        buffer.extend_from_slice(&(index / count).to_le_bytes());
+        buffer.extend_from_slice(&index.to_le_bytes());
     }
 }
 
@@ -116,9 +121,13 @@ impl Keys {
     /// What is told about the keys; `largest` is the n of the largest cell.
     pub fn info(&self, largest: u64) -> KeyInfo {
         match self {
-            Self::Generated => {
-                KeyInfo { source: "uniform".into(), read: largest, distinct: largest, duplicates: 0, bytes: 0 }
-            }
+            Self::Generated => KeyInfo {
+                source: "uniform".into(),
+                read: largest,
+                distinct: largest,
+                duplicates: 0,
+                bytes: 0,
+            },
             Self::File(file) => {
                 let distinct = file.keys.len() as u64;
                 KeyInfo {
@@ -177,7 +186,10 @@ impl KeyFile {
         let members = |seed| chosen.iter().map(|&index| self.key(index).digest(seed)).collect();
         let seed = collision_free_seed(base, members, digest_absent, absent)?;
 
-        let folder = tempfile::Builder::new().prefix("amq-bench-").tempdir().context("cannot make a temporary folder")?;
+        let folder = tempfile::Builder::new()
+            .prefix("amq-bench-")
+            .tempdir()
+            .context("cannot make a temporary folder")?;
         let write = || -> std::io::Result<()> {
             let mut digests = BufWriter::new(fs::File::create(folder.path().join("members"))?);
             for digest in members(seed) {
@@ -191,7 +203,10 @@ impl KeyFile {
                 }
             }
             digests.flush()?;
-            fs::write(folder.path().join("sample"), serde_json::to_vec(&self.sample(&chosen, absent, sample))?)
+            fs::write(
+                folder.path().join("sample"),
+                serde_json::to_vec(&self.sample(&chosen, absent, sample))?,
+            )
         };
         write().with_context(|| format!("cannot write the digests to {}", folder.path().display()))?;
         let material = Material { seed, n, absent, sample, folder: Some(folder.path().to_path_buf()) };
@@ -468,7 +483,8 @@ mod tests {
         assert_eq!(absent.len(), 5000);
         assert!(absent.iter().all(|digest| !members.contains(digest)));
         let sample = prepared.material.sample().unwrap();
-        let members = sample.iter().filter(|key| members.contains(&key.digest(prepared.material.seed))).count();
+        let members =
+            sample.iter().filter(|key| members.contains(&key.digest(prepared.material.seed))).count();
         assert_eq!((sample.len(), members), (100, 50));
     }
 

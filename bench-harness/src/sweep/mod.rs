@@ -27,11 +27,11 @@ use self::schedule::Scheduler;
 use crate::numbers::grouped;
 use crate::registry;
 use crate::store::cell::{Cell, SCHEMA, Status};
+use crate::store::derive;
 use crate::store::folder::{self, Folder, Stored};
 use crate::store::machine::{self, Ticks};
 use crate::store::run::{FilterInfo, RunInfo};
 use crate::store::sample::{Header, Sample};
-use crate::store::derive;
 use crate::{report, summary};
 
 /// Runs without `--seed` can be compared with each other.
@@ -114,15 +114,14 @@ pub fn run(options: &Options) -> Result<Outcome> {
             let header = header(&plan, &path);
             let folder = Folder::create(&path, &header)?;
             let info = info(&plan, &header);
-            carry_out(&plan, header, folder, info, Vec::new(), reports.as_deref())
+            carry_out(&plan, &header, folder, info, Vec::new(), reports.as_deref())
         }
         Start::Resume => {
-            let (path, reports) = match &options.out {
-                Some(path) => (path.clone(), None),
-                None => {
-                    let reports = reports_folder()?;
-                    (folder::latest(&reports)?, Some(reports))
-                }
+            let (path, reports) = if let Some(path) = &options.out {
+                (path.clone(), None)
+            } else {
+                let reports = reports_folder()?;
+                (folder::latest(&reports)?, Some(reports))
             };
             let (folder, stored) = Folder::open(&path)?;
             let plan = plan(options, Some(&stored.header))?;
@@ -130,14 +129,16 @@ pub fn run(options: &Options) -> Result<Outcome> {
             refuse_differences(&before, &header(&plan, &path))?;
             if dropped_lines > 0 {
                 let how = if cut { ", the last of them cut" } else { "" };
-                eprintln!("dropped {dropped_lines} lines of a group that was not finished{how}: it is run again");
+                eprintln!(
+                    "dropped {dropped_lines} lines of a group that was not finished{how}: it is run again"
+                );
             }
             let info = match folder::read(&path) {
                 Ok((info, _)) => continued(info),
                 // It was ended before it had written one.
                 Err(_) => info(&plan, &before),
             };
-            carry_out(&plan, before, folder, info, samples, reports.as_deref())
+            carry_out(&plan, &before, folder, info, samples, reports.as_deref())
         }
     }
 }
@@ -152,11 +153,15 @@ fn plan(options: &Options, stored: Option<&Header>) -> Result<Plan> {
     let sweep = sweep.with(options.overrides.clone())?;
     let filters = match (&options.families, stored) {
         (Some(names), _) => select(names)?,
-        (None, Some(header)) => select(&header.filters.iter().map(|filter| filter.name.clone()).collect::<Vec<_>>())?,
+        (None, Some(header)) => {
+            select(&header.filters.iter().map(|filter| filter.name.clone()).collect::<Vec<_>>())?
+        }
         (None, None) => registry::filters(),
     };
-    let filters: Vec<_> =
-        filters.into_iter().filter(|filter| options.peers == Peers::Included || filter.peer.is_none()).collect();
+    let filters: Vec<_> = filters
+        .into_iter()
+        .filter(|filter| options.peers == Peers::Included || filter.peer.is_none())
+        .collect();
     ensure!(!filters.is_empty(), "no filter is left: --no-peers leaves out all that were chosen");
     let stored_keys = stored.and_then(|header| header.key_file.as_ref()).map(PathBuf::from);
     let key_file = options.keys.clone().or(stored_keys);
@@ -166,7 +171,10 @@ fn plan(options: &Options, stored: Option<&Header>) -> Result<Plan> {
     };
     let seed = options.seed.or(stored.map(|header| header.seed)).unwrap_or(DEFAULT_SEED);
     let groups = groups::plan(&sweep, &keys, &filters, seed);
-    ensure!(!groups.is_empty(), "there is nothing to measure: the chosen filters take part in no group of this sweep");
+    ensure!(
+        !groups.is_empty(),
+        "there is nothing to measure: the chosen filters take part in no group of this sweep"
+    );
     Ok(Plan { sweep, keys, key_file, filters, seed, groups })
 }
 
@@ -178,7 +186,10 @@ fn select(names: &[String]) -> Result<Vec<&'static Descriptor>> {
         }
     }
     // In the order of the registry, each once.
-    Ok(registry::filters().into_iter().filter(|filter| names.iter().any(|name| name == filter.name)).collect())
+    Ok(registry::filters()
+        .into_iter()
+        .filter(|filter| names.iter().any(|name| name == filter.name))
+        .collect())
 }
 
 /// The `reports` folder of the workspace that the current folder is in; of the current folder if it is in none.
@@ -208,7 +219,9 @@ fn new_folder(out: Option<&Path>) -> Result<(PathBuf, Option<PathBuf>)> {
         match std::fs::create_dir(&path) {
             Ok(()) => return Ok((path, Some(reports))),
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error).with_context(|| format!("cannot make the folder {}", path.display())),
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot make the folder {}", path.display()));
+            }
         }
     }
     bail!("a thousand runs began in {} this second", runs.display())
@@ -281,7 +294,12 @@ fn refuse_differences(before: &Header, now: &Header) -> Result<()> {
     compare("distinct keys", grouped(before.keys.distinct), grouped(now.keys.distinct));
     compare("hash of the keys", format!("{:016x}", before.key_hash), format!("{:016x}", now.key_hash));
     let names = |header: &Header| {
-        header.filters.iter().map(|filter| format!("{} {}", filter.name, filter.version)).collect::<Vec<_>>().join(", ")
+        header
+            .filters
+            .iter()
+            .map(|filter| format!("{} {}", filter.name, filter.version))
+            .collect::<Vec<_>>()
+            .join(", ")
     };
     compare("filters", names(before), names(now));
     compare("schema", before.schema.to_string(), now.schema.to_string());
@@ -317,7 +335,7 @@ fn interruption() -> Result<Arc<AtomicBool>> {
 
 fn carry_out(
     plan: &Plan,
-    header: Header,
+    header: &Header,
     mut folder: Folder,
     mut info: RunInfo,
     mut samples: Vec<Sample>,
@@ -357,7 +375,7 @@ fn carry_out(
             progress.say(&failure);
         }
         samples.extend(found);
-        folder::write_cells(&path, &derive::cells(&header, &samples))?;
+        folder::write_cells(&path, &derive::cells(header, &samples))?;
         progress.end(cost);
     }
     progress.finish();
@@ -365,7 +383,7 @@ fn carry_out(
     info.finished = Some(Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
     info.machine.steal = ticks.and_then(Ticks::stolen_since);
     info.noise = derive::noise(&samples);
-    let cells = derive::cells(&header, &samples);
+    let cells = derive::cells(header, &samples);
     folder::write_run(&path, &info)?;
     folder::write_cells(&path, &cells)?;
     let defect = cells.iter().any(|cell| cell.status == Status::VerifyFailed);
@@ -432,7 +450,7 @@ fn results(file: &Path) -> String {
         match byte {
             b'/' | b'-' | b'.' | b'_' | b'~' => address.push(char::from(byte)),
             _ if byte.is_ascii_alphanumeric() => address.push(char::from(byte)),
-            _ => address.push_str(&format!("%{byte:02X}")),
+            _ => address.extend(format!("%{byte:02X}").chars()),
         }
     }
     format!("Report: {}\n        {address}", file.display())
@@ -455,7 +473,9 @@ fn warn(info: &RunInfo, cells: &[Cell]) {
         eprintln!("warning: failed the verification in at least one cell: {defects}");
     }
     if cfg!(debug_assertions) {
-        eprintln!("warning: this program was built with checks on; times mean nothing: build it with --release");
+        eprintln!(
+            "warning: this program was built with checks on; times mean nothing: build it with --release"
+        );
     }
     let busy = info.machine.load_average.is_some_and(|load| load > f64::from(info.machine.cores) / 2.0);
     if busy {

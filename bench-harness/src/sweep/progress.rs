@@ -99,7 +99,8 @@ mod tests {
 
     #[test]
     fn times_are_said_in_words() {
-        for (seconds, words) in [(0, "0 s"), (99, "99 s"), (100, "2 min"), (5999, "100 min"), (9000, "2.5 h")] {
+        for (seconds, words) in [(0, "0 s"), (99, "99 s"), (100, "2 min"), (5999, "100 min"), (9000, "2.5 h")]
+        {
             assert_eq!(in_words(Duration::from_secs(seconds)), words);
         }
     }

@@ -156,11 +156,15 @@ impl Scheduler<'_> {
                     cause_of_death(status, &errors, Status::VerifyFailed, "its timing")
                 }
             };
-            let Some(culprit) = at else { bail!("the timing process failed before the first filter: {reason}") };
             // Those that had fallen out before it are out as well.
             let faults = found.into_iter().filter(|sample| matches!(sample, Sample::Fault(_)));
             samples.extend(faults);
-            samples.push(Sample::Fault(Fault { group: number, filter: culprit, status, reason }));
+            // Where it was none of them, the group cannot be timed at all.
+            let culprits =
+                at.map_or_else(|| filters.iter().map(|filter| filter.name.clone()).collect(), |at| vec![at]);
+            for filter in culprits {
+                samples.push(Sample::Fault(Fault { group: number, filter, status, reason: reason.clone() }));
+            }
             filters.retain(|filter| !is_out(samples, number, &filter.name));
         }
         Ok(Ok(()))
@@ -198,5 +202,7 @@ impl Scheduler<'_> {
 }
 
 fn is_out(samples: &[Sample], group: usize, filter: &str) -> bool {
-    samples.iter().any(|sample| matches!(sample, Sample::Fault(fault) if fault.group == group && fault.filter == filter))
+    samples.iter().any(
+        |sample| matches!(sample, Sample::Fault(fault) if fault.group == group && fault.filter == filter),
+    )
 }
