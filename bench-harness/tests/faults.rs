@@ -1,0 +1,285 @@
+//! Filters with a fault built in: the verification sees each.
+
+use amq::{
+    Amq, BuildError, Digest, Family, Insert, InsertError, InvariantError, Kind, Plan, Remove, Space, Spec,
+    SpecError, capabilities,
+};
+use amq_bits::counting::CountingAllocator;
+use bench_harness::measure::clock::Clock;
+use bench_harness::measure::fpr::Absent;
+use bench_harness::measure::time::{Lookups, Queries, Subject};
+use bench_harness::measure::verify::{Phase, Verdict, verify};
+use bench_harness::store::cell::Status;
+use bench_harness::sweep::config::Sweep;
+use rand::SeedableRng as _;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+/// What is wrong with a filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wrong {
+    Nothing,
+    ForgetsAKey,
+    ForgetsInABatch,
+    ForgetsWhatIsInserted,
+    ForgetsAfterRemovals,
+    LiesAboutItsHeap,
+    LiesAboutItsPayload,
+    LiesAboutItsRate,
+    PanicsInPlan,
+    PanicsInBuild,
+    PanicsInLookups,
+    GivesUp,
+    HasNoMemory,
+    CannotBePlanned,
+}
+
+const RATE_BITS: u32 = 7;
+/// False positives: digests whose low bits are 0.
+const RATE: f64 = 1.0 / 128.0;
+
+/// An exact set that lets through every 128th absent key, with a fault of the given number.
+#[derive(Debug)]
+struct Toy<const WRONG: usize> {
+    sorted: Vec<u64>,
+    removals: u64,
+}
+
+impl<const WRONG: usize> Toy<WRONG> {
+    const FAULT: Wrong = ALL[WRONG];
+}
+
+const ALL: [Wrong; 14] = [
+    Wrong::Nothing,
+    Wrong::ForgetsAKey,
+    Wrong::ForgetsInABatch,
+    Wrong::ForgetsWhatIsInserted,
+    Wrong::ForgetsAfterRemovals,
+    Wrong::LiesAboutItsHeap,
+    Wrong::LiesAboutItsPayload,
+    Wrong::LiesAboutItsRate,
+    Wrong::PanicsInPlan,
+    Wrong::PanicsInBuild,
+    Wrong::PanicsInLookups,
+    Wrong::GivesUp,
+    Wrong::HasNoMemory,
+    Wrong::CannotBePlanned,
+];
+
+impl<const WRONG: usize> Amq for Toy<WRONG> {
+    fn contains(&self, digest: Digest) -> bool {
+        assert_ne!(Self::FAULT, Wrong::PanicsInLookups, "an index is out of range");
+        let let_through = digest.get() & ((1 << RATE_BITS) - 1) == 0;
+        let forgotten = match Self::FAULT {
+            Wrong::ForgetsAKey => self.sorted.get(self.sorted.len() / 3) == Some(&digest.get()),
+            Wrong::ForgetsAfterRemovals => self.removals > 0 && self.sorted.last() == Some(&digest.get()),
+            _ => false,
+        };
+        !forgotten && (let_through || self.sorted.binary_search(&digest.get()).is_ok())
+    }
+
+    fn contains_batch(&self, digests: &[Digest], answers: &mut [bool]) {
+        for (i, (answer, &digest)) in answers.iter_mut().zip(digests).enumerate() {
+            *answer = self.contains(digest) && !(Self::FAULT == Wrong::ForgetsInABatch && i == 500);
+        }
+    }
+
+    fn len(&self) -> Option<u64> {
+        Some(self.sorted.len() as u64)
+    }
+
+    fn space(&self) -> Space {
+        let bytes = self.sorted.capacity() as u64 * 8;
+        Space {
+            payload_bits: bytes * 8 - u64::from(Self::FAULT == Wrong::LiesAboutItsPayload),
+            heap_bytes: if Self::FAULT == Wrong::LiesAboutItsHeap { bytes / 100 * 99 } else { bytes },
+        }
+    }
+
+    fn expected_fpr(&self) -> Option<f64> {
+        Some(if Self::FAULT == Wrong::LiesAboutItsRate { RATE / 1.1 } else { RATE })
+    }
+}
+
+impl<const WRONG: usize> Toy<WRONG> {
+    fn plan_for(spec: &Spec) -> Result<Plan, SpecError> {
+        assert_ne!(Self::FAULT, Wrong::PanicsInPlan, "the plan overflows");
+        let capacity = spec.capacity();
+        if Self::FAULT == Wrong::CannotBePlanned {
+            return Err(SpecError::TooLarge { capacity });
+        }
+        Ok(Plan {
+            capacity,
+            slots: capacity,
+            alpha: 1.0,
+            r: RATE_BITS,
+            k: None,
+            table_bytes: capacity * 8,
+            fpr: RATE,
+        })
+    }
+
+    fn build_for(digests: &[Digest], spec: &Spec) -> Result<Self, BuildError> {
+        match Self::FAULT {
+            Wrong::PanicsInBuild => panic!("the build is broken"),
+            Wrong::GivesUp => Err(BuildError::Exhausted { alpha: 1.0, threshold: 0.8, attempts: 9 }),
+            Wrong::HasNoMemory => Err(BuildError::OutOfMemory { bytes: 77 }),
+            _ => {
+                let mut sorted = Vec::with_capacity(usize::try_from(spec.capacity()).unwrap());
+                sorted.extend(digests.iter().map(|digest| digest.get()));
+                sorted.sort_unstable();
+                Ok(Self { sorted, removals: 0 })
+            }
+        }
+    }
+}
+
+impl<const WRONG: usize> Insert for Toy<WRONG> {
+    fn insert(&mut self, digest: Digest) -> Result<(), InsertError> {
+        if Self::FAULT == Wrong::ForgetsWhatIsInserted && self.sorted.len() == 100 {
+            return Ok(());
+        }
+        let place = self.sorted.partition_point(|&other| other < digest.get());
+        self.sorted.insert(place, digest.get());
+        Ok(())
+    }
+
+    fn insert_batch(&mut self, digests: &[Digest]) -> Result<(), InsertError> {
+        digests.iter().try_for_each(|&digest| self.insert(digest))
+    }
+
+    fn remaining(&self) -> Option<u64> {
+        None
+    }
+}
+
+impl<const WRONG: usize> Remove for Toy<WRONG> {
+    fn remove(&mut self, digest: Digest) -> bool {
+        self.removals += 1;
+        self.sorted.binary_search(&digest.get()).map(|place| self.sorted.remove(place)).is_ok()
+    }
+}
+
+macro_rules! toys {
+    ($($number:literal)*) => {
+        $(
+            capabilities!(Toy<$number>: Insert, Remove);
+
+            impl Family for Toy<$number> {
+                const NAME: &'static str = "toy";
+                const TITLE: &'static str = "Toy";
+                const KIND: Kind = Kind::Static;
+                const R: (u32, u32) = (RATE_BITS, RATE_BITS);
+
+                fn plan(spec: &Spec) -> Result<Plan, SpecError> {
+                    Self::plan_for(spec)
+                }
+
+                fn build(digests: &[Digest], spec: &Spec) -> Result<Self, BuildError> {
+                    Self::build_for(digests, spec)
+                }
+
+                fn check_invariants(&self) -> Result<(), InvariantError> {
+                    Ok(())
+                }
+            }
+        )*
+
+        fn descriptor(wrong: Wrong) -> &'static amq::Descriptor {
+            static DESCRIPTORS: [amq::Descriptor; 14] = [$(amq::Descriptor::of::<Toy<$number>>()),*];
+            &DESCRIPTORS[ALL.iter().position(|&other| other == wrong).unwrap()]
+        }
+    };
+}
+
+toys!(0 1 2 3 4 5 6 7 8 9 10 11 12 13);
+
+const N: u64 = 2000;
+
+fn digests(from: u64, count: u64) -> Vec<Digest> {
+    (from..from + count).map(|i| Digest::new(i).remix(1)).collect()
+}
+
+/// The verdict, and the last phase that was announced.
+fn judge(wrong: Wrong, queries: u64) -> (Verdict, Phase) {
+    let members = digests(0, N);
+    let absent = Absent { count: queries, get: &|from, count| Ok(digests((1 << 40) + from, count)) };
+    let mut last = Phase::Plan;
+    let verdict =
+        verify(descriptor(wrong), &Spec::fpr(RATE, N), &members, &absent, &mut |phase| last = phase).unwrap();
+    (verdict, last)
+}
+
+/// 3,600 false positives to expect.
+const THOROUGH: u64 = 3600 << RATE_BITS;
+
+#[test]
+fn a_filter_in_order_passes() {
+    let (verdict, last) = judge(Wrong::Nothing, THOROUGH);
+    assert_eq!((verdict.status, verdict.reason.as_str(), last), (Status::Ok, "", Phase::Remove));
+    let facts = verdict.facts;
+    assert_eq!((facts.false_negatives, facts.fpr_queries), (Some(0), Some(THOROUGH)));
+    assert_eq!(facts.payload_bits, Some(N * 64));
+    let value = size_of::<Toy<0>>() as u64;
+    assert_eq!((facts.heap_bytes, facts.peak_bytes), (Some(N * 8 + value), Some(N * 8 + value)));
+}
+
+#[test]
+fn every_fault_is_seen_and_named() {
+    for (wrong, status, said) in [
+        (
+            Wrong::ForgetsAKey,
+            Status::VerifyFailed,
+            "after the build, of 2000 members 1 are lost to single lookups and 1",
+        ),
+        (Wrong::ForgetsInABatch, Status::VerifyFailed, "0 are lost to single lookups and 1 to a batch"),
+        (Wrong::ForgetsWhatIsInserted, Status::VerifyFailed, "after single inserts"),
+        (Wrong::ForgetsAfterRemovals, Status::VerifyFailed, "after removing a tenth, of 1800 members 1"),
+        (Wrong::LiesAboutItsHeap, Status::VerifyFailed, "the allocator counted"),
+        (Wrong::LiesAboutItsPayload, Status::VerifyFailed, "but the plan is 128000"),
+        (Wrong::LiesAboutItsRate, Status::VerifyFailed, "contradict the rate"),
+        (Wrong::PanicsInPlan, Status::BuildFailed, "planning panicked"),
+        (Wrong::PanicsInBuild, Status::BuildFailed, "the build panicked: the build is broken"),
+        (Wrong::PanicsInLookups, Status::VerifyFailed, "an index is out of range"),
+        (Wrong::GivesUp, Status::BuildFailed, "9 attempts"),
+        (Wrong::HasNoMemory, Status::OutOfMemory, "77 bytes"),
+        (Wrong::CannotBePlanned, Status::Infeasible, "2000 keys"),
+    ] {
+        let (verdict, _) = judge(wrong, THOROUGH);
+        assert_eq!(verdict.status, status, "{wrong:?}: {}", verdict.reason);
+        assert!(verdict.reason.contains(said), "{wrong:?}: {}", verdict.reason);
+    }
+}
+
+#[test]
+fn timing_sees_what_changes_after_the_verification() {
+    let members = digests(0, N);
+    let absent = digests(1 << 40, 1000);
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(5);
+    let lookups =
+        [0.0, 0.5, 1.0].map(|ratio| Lookups::new(ratio, 20_000, &members, &absent, &mut rng)).into();
+    let removals = members[..200].to_vec();
+    let queries =
+        Queries { members, removals, lookups, keys: bench_harness::sweep::keys::KeySample::default() };
+    let mut works = Sweep::profile("smoke").unwrap().works();
+    works.retain(|work| work.hashing == bench_harness::store::cell::Hashing::Digest);
+    let clock = Clock::measure();
+    let mut pass =
+        |wrong| Subject::new(descriptor(wrong), Spec::fpr(RATE, N)).pass(&works, &queries, &clock, &mut rng);
+
+    let times = pass(Wrong::Nothing).unwrap();
+    assert!(times.iter().all(|time| time.is_some_and(|ns| ns > 0.0)), "{times:?}");
+
+    for (wrong, status, said) in [
+        (Wrong::ForgetsAKey, Status::VerifyFailed, "members looked up"),
+        (Wrong::ForgetsInABatch, Status::VerifyFailed, "Batch lookups give"),
+        (Wrong::PanicsInLookups, Status::VerifyFailed, "timing panicked"),
+        (Wrong::GivesUp, Status::BuildFailed, "in its timing"),
+    ] {
+        let fault = pass(wrong).unwrap_err();
+        assert_eq!(fault.status, status, "{wrong:?}: {}", fault.reason);
+        assert!(fault.reason.contains(said), "{wrong:?}: {}", fault.reason);
+    }
+}
