@@ -1,0 +1,37 @@
+#![doc = include_str!("../README.md")]
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+// In reading order; rustfmt would sort them otherwise.
+mod width;
+
+mod geometry;
+
+mod layout;
+
+mod hashes;
+
+mod band;
+
+mod bump;
+
+mod substitute;
+
+mod build;
+
+mod sizing;
+
+mod parts;
+
+mod batch;
+
+mod ribbon;
+
+pub use build::MAX_ATTEMPTS;
+pub use parts::{PartsError, RibbonParts};
+pub use ribbon::{BumpedRibbon, RibbonFilter, WideRibbonFilter};
+pub use width::{W64, W128, Width};
