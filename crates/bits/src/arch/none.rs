@@ -1,6 +1,7 @@
 //! The tokens where nothing can be detected: types without a value.
 
 use crate::block::Blocks;
+use crate::line::Lines;
 use crate::rank_select::Select;
 
 /// Proof of a fast PDEP instruction; here it cannot exist.
@@ -76,4 +77,67 @@ no_blocks! {
     Avx2,
     /// Proof of AVX-512; here it cannot exist.
     Avx512,
+}
+
+/// Declares a token of line instructions that cannot exist here.
+macro_rules! no_lines {
+    ($(#[$doc:meta] $name:ident),* $(,)?) => {$(
+        #[$doc]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name {}
+
+        impl $name {
+            /// Always `None`.
+            #[inline]
+            pub fn detect() -> Option<Self> {
+                None
+            }
+        }
+
+        impl Select for $name {
+            #[inline]
+            fn select_or_64(self, _word: u64, _k: u32) -> u32 {
+                match self {}
+            }
+
+            #[inline]
+            fn run<R>(self, _work: impl FnOnce() -> R) -> R {
+                match self {}
+            }
+        }
+
+        impl Lines for $name {
+            #[inline]
+            fn pair(self, _word: u64, _k: u32) -> u64 {
+                match self {}
+            }
+
+            #[inline]
+            fn equal_bytes(self, _line: &[u8; 64], _value: u8) -> u64 {
+                match self {}
+            }
+
+            #[inline]
+            fn equal_halves(self, _line: &[u8; 64], _value: u16) -> u32 {
+                match self {}
+            }
+
+            #[inline]
+            fn move_up(self, _line: &mut [u8; 64], _from: u32, _to: u32, _by: u32) {
+                match self {}
+            }
+
+            #[inline]
+            fn move_down(self, _line: &mut [u8; 64], _from: u32, _to: u32, _by: u32) {
+                match self {}
+            }
+        }
+    )*};
+}
+
+no_lines! {
+    /// Proof of AVX2 and PDEP; here it cannot exist.
+    WideLines,
+    /// Proof of AVX-512 and PDEP; here it cannot exist.
+    WiderLines,
 }

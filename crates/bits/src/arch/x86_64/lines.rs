@@ -1,0 +1,261 @@
+//! Lines by vector instructions.
+
+use core::arch::x86_64::{
+    __m512i, _mm256_cmpeq_epi8, _mm256_cmpeq_epi16, _mm256_loadu_si256, _mm256_movemask_epi8,
+    _mm256_packs_epi16, _mm256_permute4x64_epi64, _mm256_set1_epi8, _mm256_set1_epi16, _mm512_alignr_epi64,
+    _mm512_andnot_si512, _mm512_cmpeq_epi8_mask, _mm512_cmpeq_epi16_mask, _mm512_loadu_si512,
+    _mm512_max_epi64, _mm512_set1_epi8, _mm512_set1_epi16, _mm512_set1_epi64, _mm512_setr_epi64,
+    _mm512_setzero_si512, _mm512_shldv_epi64, _mm512_shrdv_epi64, _mm512_sllv_epi64, _mm512_storeu_si512,
+    _mm512_sub_epi64, _mm512_ternarylogic_epi64, _pdep_u64,
+};
+use std::sync::OnceLock;
+
+use crate::arch::Pdep;
+use crate::line::{LINE, Lines, move_down, move_up};
+use crate::rank_select::Select;
+
+/// Proof that this processor has AVX2, and all that [`Pdep`] proves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WideLines(());
+
+/// Proof that this processor has AVX-512F, BW and VBMI2, and all that [`WideLines`] proves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WiderLines(());
+
+impl WideLines {
+    /// The token, where the processor has the instructions. The processor is asked once in the life of the program.
+    #[inline]
+    pub fn detect() -> Option<Self> {
+        static FOUND: OnceLock<bool> = OnceLock::new();
+        FOUND.get_or_init(has_wide).then_some(Self(()))
+    }
+}
+
+impl WiderLines {
+    /// The token, where the processor has the instructions. The processor is asked once in the life of the program.
+    #[inline]
+    pub fn detect() -> Option<Self> {
+        static FOUND: OnceLock<bool> = OnceLock::new();
+        FOUND.get_or_init(has_wider).then_some(Self(()))
+    }
+}
+
+#[cold]
+fn has_wide() -> bool {
+    Pdep::detect().is_some() && std::arch::is_x86_feature_detected!("avx2")
+}
+
+#[cold]
+fn has_wider() -> bool {
+    has_wide()
+        && std::arch::is_x86_feature_detected!("avx512f")
+        && std::arch::is_x86_feature_detected!("avx512bw")
+        && std::arch::is_x86_feature_detected!("avx512vbmi2")
+}
+
+/// Deposits two ones at the `k`-th and the next one of `word`.
+#[inline]
+#[target_feature(enable = "bmi1,bmi2,lzcnt,popcnt")]
+fn pair_pdep(word: u64, k: u32) -> u64 {
+    _pdep_u64(3_u64.checked_shl(k).unwrap_or(0), word)
+}
+
+#[inline]
+#[target_feature(enable = "bmi1,bmi2,lzcnt,popcnt")]
+fn select_pdep(word: u64, k: u32) -> u32 {
+    _pdep_u64(1_u64.checked_shl(k).unwrap_or(0), word).trailing_zeros()
+}
+
+#[inline]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn equal_bytes_avx2(line: &[u8; LINE], value: u8) -> u64 {
+    let value = _mm256_set1_epi8(value.cast_signed());
+    // SAFETY: (1) both halves of the 64 bytes are behind a reference. (2) The loads need no alignment.
+    let (low, high) = unsafe {
+        (_mm256_loadu_si256(line.as_ptr().cast()), _mm256_loadu_si256(line.as_ptr().add(32).cast()))
+    };
+    let equal = |half| _mm256_movemask_epi8(_mm256_cmpeq_epi8(half, value)).cast_unsigned();
+    u64::from(equal(low)) | u64::from(equal(high)) << 32
+}
+
+#[inline]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn equal_halves_avx2(line: &[u8; LINE], value: u16) -> u32 {
+    let value = _mm256_set1_epi16(value.cast_signed());
+    // SAFETY: (1) both halves of the 64 bytes are behind a reference. (2) The loads need no alignment.
+    let (low, high) = unsafe {
+        (_mm256_loadu_si256(line.as_ptr().cast()), _mm256_loadu_si256(line.as_ptr().add(32).cast()))
+    };
+    // Packing works in each 128 bits alone: its quarters come out as 0, 2, 1, 3.
+    let packed = _mm256_packs_epi16(_mm256_cmpeq_epi16(low, value), _mm256_cmpeq_epi16(high, value));
+    _mm256_movemask_epi8(_mm256_permute4x64_epi64::<0b11_01_10_00>(packed)).cast_unsigned()
+}
+
+/// The first bit of each word of a line.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn word_starts() -> __m512i {
+    _mm512_setr_epi64(0, 64, 128, 192, 256, 320, 384, 448)
+}
+
+/// All bits of a line from `bit` on.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn from_bit(bit: u32) -> __m512i {
+    // How far into each word: a shift by 64 and more leaves nothing, and words behind are shifted by 0.
+    let into = _mm512_sub_epi64(_mm512_set1_epi64(i64::from(bit)), word_starts());
+    let into = _mm512_max_epi64(into, _mm512_setzero_si512());
+    _mm512_sllv_epi64(_mm512_set1_epi64(-1), into)
+}
+
+/// Stores `moved` where `from <= bit < to`.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn store_range(line: &mut [u8; LINE], old: __m512i, moved: __m512i, from: u32, to: u32) {
+    /// The truth table of `mask ? moved : old`.
+    const CHOOSE: i32 = 0b1100_1010;
+    let mask = _mm512_andnot_si512(from_bit(to), from_bit(from));
+    let new = _mm512_ternarylogic_epi64::<CHOOSE>(mask, moved, old);
+    // SAFETY: (1) the 64 bytes are behind an exclusive reference. (2) The store needs no alignment.
+    unsafe { _mm512_storeu_si512(line.as_mut_ptr().cast(), new) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn load(line: &[u8; LINE]) -> __m512i {
+    // SAFETY: (1) the 64 bytes are behind a reference. (2) The load needs no alignment.
+    unsafe { _mm512_loadu_si512(line.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn move_up_avx512(line: &mut [u8; LINE], from: u32, to: u32, by: u32) {
+    let old = load(line);
+    let below = _mm512_alignr_epi64::<7>(old, _mm512_setzero_si512());
+    let moved = _mm512_shldv_epi64(old, below, _mm512_set1_epi64(i64::from(by)));
+    store_range(line, old, moved, from + by, to + by);
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn move_down_avx512(line: &mut [u8; LINE], from: u32, to: u32, by: u32) {
+    let old = load(line);
+    let above = _mm512_alignr_epi64::<1>(_mm512_setzero_si512(), old);
+    let moved = _mm512_shrdv_epi64(old, above, _mm512_set1_epi64(i64::from(by)));
+    store_range(line, old, moved, from, to);
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn equal_bytes_avx512(line: &[u8; LINE], value: u8) -> u64 {
+    _mm512_cmpeq_epi8_mask(load(line), _mm512_set1_epi8(value.cast_signed()))
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn equal_halves_avx512(line: &[u8; LINE], value: u16) -> u32 {
+    _mm512_cmpeq_epi16_mask(load(line), _mm512_set1_epi16(value.cast_signed()))
+}
+
+#[inline]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn with_avx2<R>(work: impl FnOnce() -> R) -> R {
+    work()
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn with_avx512<R>(work: impl FnOnce() -> R) -> R {
+    work()
+}
+
+impl Select for WideLines {
+    #[inline]
+    fn select_or_64(self, word: u64, k: u32) -> u32 {
+        // SAFETY: (1) a `WideLines` is made only by `detect`, after all features of the function were found.
+        unsafe { select_pdep(word, k) }
+    }
+
+    #[inline]
+    fn run<R>(self, work: impl FnOnce() -> R) -> R {
+        // SAFETY: (1) a `WideLines` is made only by `detect`, after all features of the function were found.
+        unsafe { with_avx2(work) }
+    }
+}
+
+impl Lines for WideLines {
+    #[inline]
+    fn pair(self, word: u64, k: u32) -> u64 {
+        // SAFETY: (1) a `WideLines` is made only by `detect`, after all features of the function were found.
+        unsafe { pair_pdep(word, k) }
+    }
+
+    #[inline]
+    fn equal_bytes(self, line: &[u8; LINE], value: u8) -> u64 {
+        // SAFETY: (1) a `WideLines` is made only by `detect`, after all features of the function were found.
+        unsafe { equal_bytes_avx2(line, value) }
+    }
+
+    #[inline]
+    fn equal_halves(self, line: &[u8; LINE], value: u16) -> u32 {
+        // SAFETY: (1) a `WideLines` is made only by `detect`, after all features of the function were found.
+        unsafe { equal_halves_avx2(line, value) }
+    }
+
+    #[inline]
+    fn move_up(self, line: &mut [u8; LINE], from: u32, to: u32, by: u32) {
+        // Without shifts across lanes, words are as fast as vectors of 256 bits.
+        move_up(line, from, to, by);
+    }
+
+    #[inline]
+    fn move_down(self, line: &mut [u8; LINE], from: u32, to: u32, by: u32) {
+        move_down(line, from, to, by);
+    }
+}
+
+impl Select for WiderLines {
+    #[inline]
+    fn select_or_64(self, word: u64, k: u32) -> u32 {
+        // SAFETY: (1) a `WiderLines` is made only by `detect`, after all features of the function were found.
+        unsafe { select_pdep(word, k) }
+    }
+
+    #[inline]
+    fn run<R>(self, work: impl FnOnce() -> R) -> R {
+        // SAFETY: (1) a `WiderLines` is made only by `detect`, after all features of the function were found.
+        unsafe { with_avx512(work) }
+    }
+}
+
+impl Lines for WiderLines {
+    #[inline]
+    fn pair(self, word: u64, k: u32) -> u64 {
+        // SAFETY: (1) a `WiderLines` is made only by `detect`, after all features of the function were found.
+        unsafe { pair_pdep(word, k) }
+    }
+
+    #[inline]
+    fn equal_bytes(self, line: &[u8; LINE], value: u8) -> u64 {
+        // SAFETY: (1) a `WiderLines` is made only by `detect`, after all features of the function were found.
+        unsafe { equal_bytes_avx512(line, value) }
+    }
+
+    #[inline]
+    fn equal_halves(self, line: &[u8; LINE], value: u16) -> u32 {
+        // SAFETY: (1) a `WiderLines` is made only by `detect`, after all features of the function were found.
+        unsafe { equal_halves_avx512(line, value) }
+    }
+
+    #[inline]
+    fn move_up(self, line: &mut [u8; LINE], from: u32, to: u32, by: u32) {
+        // SAFETY: (1) a `WiderLines` is made only by `detect`, after all features of the function were found.
+        unsafe { move_up_avx512(line, from, to, by) }
+    }
+
+    #[inline]
+    fn move_down(self, line: &mut [u8; LINE], from: u32, to: u32, by: u32) {
+        // SAFETY: (1) a `WiderLines` is made only by `detect`, after all features of the function were found.
+        unsafe { move_down_avx512(line, from, to, by) }
+    }
+}
