@@ -3,15 +3,11 @@
 use alloc::vec::Vec;
 use core::{error::Error, fmt};
 
-use amq::{
-    Amq, BuildError, Count, Digest, Family, Fingerprints, Histogram, Insert, InsertError, InvariantError,
-    Kind, Plan, Remove, Space, Spec, SpecError, Stats, theory,
-};
+use amq::{Amq, BuildError, Digest, Family, InvariantError, Kind, Plan, Space, Spec, SpecError, theory};
 use amq_bits::{Store, StoreMut, Table};
 
-use crate::layout::{LOOK_AHEAD, PREFETCH_FROM};
 use crate::sorted::grouped;
-use crate::{Geometry, Layout, OutOfMemory, ThreeBit, sizing};
+use crate::{Geometry, Layout, OutOfMemory, RankSelect, ThreeBit, sizing};
 
 /// The quotient filter with three state bits a slot: r + 3 bits for each of m slots, r from 1 to 54.
 ///
@@ -32,18 +28,48 @@ use crate::{Geometry, Layout, OutOfMemory, ThreeBit, sizing};
 /// ```
 pub type QuotientFilter<S = Table> = Filter<ThreeBit, S>;
 
+/// The quotient filter with two bit vectors and an offset for each block: r + 2.14 to r + 2.29 bits for each of m slots, r from
+/// 1 to 57. The time of a lookup hardly depends on the load.
+///
+/// ```
+/// use amq::{Amq, Count, Family, Insert, Key, Remove, Spec};
+/// use amq_quotient::RankSelectQuotientFilter;
+///
+/// let spec = Spec::fpr(0.01, 1_000);
+/// let mut filter = RankSelectQuotientFilter::build(&[], &spec)?;
+/// let digest = "key".digest(spec.seed());
+/// filter.insert(digest)?;
+/// filter.insert(digest)?;
+/// assert!(filter.contains(digest));
+/// assert_eq!(filter.count(digest), 2);
+/// assert!(filter.remove(digest) && filter.remove(digest) && !filter.remove(digest));
+/// assert_eq!(filter.is_empty(), Some(true));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub type RankSelectQuotientFilter<S = Table> = Filter<RankSelect, S>;
+
 /// A multiset of fingerprints in a table of layout `L`, owned or borrowed by `S`.
 ///
-/// Use it by its name for a layout, [`QuotientFilter`]. Digests are to be taken under [`seed`](Filter::seed).
+/// Use it by its name for a layout, [`QuotientFilter`] or [`RankSelectQuotientFilter`]. Digests are to be taken under [`seed`](Filter::seed).
 ///
 /// Filters are equal if they will answer and behave alike for ever: the same geometry, seed, records and safety of removal. For
 /// the contents alone, over any number of slots, see [`same_fingerprints`](Filter::same_fingerprints).
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Filter<L: Layout, S: Store = Table> {
     pub(crate) header: Header<L>,
-    /// Invariant: at least `table_bytes` bytes, which pass `Layout::check` with `header.len` records.
-    table: S,
+    /// Invariant: `table_bytes` bytes, which pass `Layout::check` with `header.len` records.
+    pub(crate) table: S,
+    /// How many records the last insertion moved: for people to look at, no part of what a filter is.
+    pub(crate) moved: u64,
 }
+
+impl<L: Layout, S: Store + PartialEq> PartialEq for Filter<L, S> {
+    fn eq(&self, other: &Self) -> bool {
+        self.header == other.header && self.table == other.table
+    }
+}
+
+impl<L: Layout, S: Store + Eq> Eq for Filter<L, S> {}
 
 /// What is known of a filter beside its table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,7 +153,7 @@ impl<L: Layout> Filter<L, Table> {
         }
         let layout = L::new(geometry).ok_or(SpecError::TooLarge { capacity: geometry.highest_records() })?;
         let header = Header { layout, seed, len: 0, records: Records::OnePerInsertion };
-        Ok(Self { header, table: Table::zeroed(layout.table_bytes())? })
+        Ok(Self { header, table: Table::zeroed(layout.table_bytes())?, moved: 0 })
     }
 
     /// A filter of `header.len` records, which are those of `sorted`.
@@ -138,7 +164,7 @@ impl<L: Layout> Filter<L, Table> {
         debug_assert!(header.len <= header.layout.geometry().highest_records());
         let mut table = Table::zeroed(header.layout.table_bytes())?;
         header.layout.load(table.bytes_mut(), sorted)?;
-        Ok(Self { header, table })
+        Ok(Self { header, table, moved: 0 })
     }
 }
 
@@ -155,7 +181,7 @@ impl<L: Layout, S: Store> Filter<L, S> {
             return Err(PartsError::Length { bytes, expected });
         }
         let len = layout.check(table.bytes()).map_err(PartsError::Table)?;
-        Ok(Self { header: Header { layout, seed, len, records }, table })
+        Ok(Self { header: Header { layout, seed, len, records }, table, moved: 0 })
     }
 
     /// m and r.
@@ -222,30 +248,6 @@ impl<L: Layout, S: Store> Filter<L, S> {
     }
 }
 
-impl<L: Layout, S: StoreMut> Filter<L, S> {
-    /// Adds a record unless there is one of this fingerprint, and says whether it did.
-    ///
-    /// A key that collides with a member gets no record of its own, so a removal [is no longer
-    /// safe](Filter::removal_is_safe) after the first `false`.
-    ///
-    /// # Errors
-    /// If the fingerprint is new and the table full; the filter is then byte for byte as it was.
-    pub fn insert_unique(&mut self, digest: Digest) -> Result<bool, InsertError> {
-        if self.contains(digest) {
-            self.header.records = Records::Shared;
-            return Ok(false);
-        }
-        self.insert(digest)?;
-        Ok(true)
-    }
-
-    /// Refuses `records` more if they would fill the last empty slot.
-    fn check_room(&self, records: u64) -> Result<(), InsertError> {
-        let (len, limit) = (self.header.len, self.geometry().highest_records());
-        if records > limit - len { Err(InsertError::Full { records, len, limit }) } else { Ok(()) }
-    }
-}
-
 impl<L: Layout, S: Store> fmt::Debug for Filter<L, S> {
     /// The numbers, not the table.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -280,7 +282,7 @@ impl<L: Layout, S: Store> Amq for Filter<L, S> {
     /// Distinct fingerprints over M, exactly: a random digest has each fingerprint with the same probability. Linear in the
     /// table.
     fn expected_fpr(&self) -> Option<f64> {
-        let distinct = self.header.layout.distinct(self.table.bytes());
+        let distinct = self.fingerprints().count() as u64;
         Some(theory::quotient::fpr_given_state(distinct, self.geometry().slots(), self.geometry().r()))
     }
 }
@@ -330,76 +332,9 @@ where
     }
 }
 
-/// Duplicates are kept: a digest inserted twice has two records.
-///
-/// The cost of an insertion is linear in the stretch of full slots around the home, 2 to 31 slots in the mean at loads of .5 to
-/// .95, and in the length of the run: n insertions of one digest cost about n²/2 steps. Where keys repeat often, insert them once
-/// or build from all of them.
-impl<L: Layout, S: StoreMut> Insert for Filter<L, S> {
-    fn insert(&mut self, digest: Digest) -> Result<(), InsertError> {
-        self.check_room(1)?;
-        self.header.layout.insert(self.table.bytes_mut(), digest);
-        self.header.len += 1;
-        Ok(())
-    }
-
-    fn insert_batch(&mut self, digests: &[Digest]) -> Result<(), InsertError> {
-        self.check_room(digests.len() as u64)?;
-        let layout = self.header.layout;
-        let bytes = self.table.bytes_mut();
-        let look_ahead = if bytes.len() < PREFETCH_FROM { digests.len() } else { LOOK_AHEAD };
-        for (i, &digest) in digests.iter().enumerate() {
-            if let Some(&later) = digests.get(i.saturating_add(look_ahead)) {
-                layout.prefetch(bytes, later);
-            }
-            layout.insert(bytes, digest);
-        }
-        self.header.len += digests.len() as u64;
-        Ok(())
-    }
-
-    fn remaining(&self) -> Option<u64> {
-        Some(self.geometry().highest_records() - self.header.len)
-    }
-}
-
-/// Takes one record of the fingerprint, if there is one. Removing a key that was never inserted but collides with a member takes
-/// the member's record. See also [`removal_is_safe`](Filter::removal_is_safe).
-impl<L: Layout, S: StoreMut> Remove for Filter<L, S> {
-    fn remove(&mut self, digest: Digest) -> bool {
-        let removed = self.header.layout.remove(self.table.bytes_mut(), digest);
-        self.header.len -= u64::from(removed);
-        removed
-    }
-}
-
-impl<L: Layout, S: Store> Count for Filter<L, S> {
-    /// The records of this digest's fingerprint, exactly.
-    fn count(&self, digest: Digest) -> u64 {
-        self.header.layout.count(self.table.bytes(), digest)
-    }
-}
-
-impl<L: Layout, S: Store> Fingerprints for Filter<L, S> {
-    fn fingerprint_space(&self) -> u128 {
-        self.geometry().fingerprints()
-    }
-
-    fn for_each_fingerprint(&self, visit: &mut dyn FnMut(u64, u64)) {
-        for (fingerprint, multiplicity) in self.fingerprints() {
-            visit(fingerprint, multiplicity);
-        }
-    }
-}
-
-impl<L: Layout, S: Store> Stats for Filter<L, S> {
-    /// Run lengths, then cluster lengths. A cluster starts with a record that is at home and ends before the next one or an
-    /// empty slot.
-    fn histograms(&self) -> Vec<Histogram> {
-        self.header.layout.histograms(self.table.bytes())
-    }
-}
-
 amq::capabilities!(
     Filter<ThreeBit>: Insert, Remove, Count, Fingerprints, Stats, Grow, Shrink, Union, Intersect, MultisetAlgebra
+);
+amq::capabilities!(
+    Filter<RankSelect>: Insert, Remove, Count, Fingerprints, Stats, Grow, Shrink, Union, Intersect, MultisetAlgebra
 );

@@ -1,9 +1,8 @@
 //! What a table layout has to offer, so that filters, set algebra and sizing are written once.
 
-use alloc::vec::Vec;
 use core::fmt;
 
-use amq::{Digest, Histogram, InvariantError, assert_same_length};
+use amq::{Digest, InvariantError, assert_same_length};
 use amq_bits::AllocError;
 
 use crate::Geometry;
@@ -14,7 +13,7 @@ use crate::Geometry;
 /// [`table_bytes`](Layout::table_bytes) of them. A table of zeros is the empty one. For one geometry and one multiset there is
 /// exactly one table, whatever order the records came in.
 ///
-/// Sealed: implemented by [`ThreeBit`](crate::ThreeBit) only.
+/// Sealed: implemented by [`ThreeBit`](crate::ThreeBit) and [`RankSelect`](crate::RankSelect) only.
 pub trait Layout: Copy + PartialEq + fmt::Debug + Send + Sync + sealed::Sealed + 'static {
     /// The family's short name.
     const NAME: &'static str;
@@ -46,8 +45,8 @@ pub trait Layout: Copy + PartialEq + fmt::Debug + Send + Sync + sealed::Sealed +
     /// The number of records of this digest.
     fn count(&self, bytes: &[u8], digest: Digest) -> u64;
 
-    /// Adds a record. The caller has made sure that fewer than m - 1 are stored.
-    fn insert(&self, bytes: &mut [u8], digest: Digest);
+    /// Adds a record, and returns how many others moved. The caller has made sure that fewer than m - 1 are stored.
+    fn insert(&self, bytes: &mut [u8], digest: Digest) -> u64;
 
     /// Takes one record out; `false`, and nothing changed, if there is none.
     fn remove(&self, bytes: &mut [u8], digest: Digest) -> bool;
@@ -60,12 +59,6 @@ pub trait Layout: Copy + PartialEq + fmt::Debug + Send + Sync + sealed::Sealed +
     /// # Errors
     /// If there is no memory for the records that wrap around.
     fn load(&self, bytes: &mut [u8], sorted: impl Iterator<Item = (u64, u64)>) -> Result<(), OutOfMemory>;
-
-    /// The number of distinct fingerprints. Linear in the table.
-    fn distinct(&self, bytes: &[u8]) -> u64;
-
-    /// Lengths of runs and clusters. Linear in the table.
-    fn histograms(&self, bytes: &[u8]) -> Vec<Histogram>;
 
     /// One slot, decoded.
     fn view(&self, bytes: &[u8], slot: u64) -> Self::View;
@@ -82,30 +75,72 @@ pub trait Layout: Copy + PartialEq + fmt::Debug + Send + Sync + sealed::Sealed +
     /// If the lengths differ.
     fn contains_batch(&self, bytes: &[u8], digests: &[Digest], answers: &mut [bool]) {
         assert_same_length(digests, answers);
-        if bytes.len() < PREFETCH_FROM {
-            for (answer, &digest) in answers.iter_mut().zip(digests) {
-                *answer = self.contains(bytes, digest);
-            }
-            return;
-        }
-        for &digest in digests.iter().take(LOOK_AHEAD) {
-            self.prefetch(bytes, digest);
-        }
-        for (i, (answer, &digest)) in answers.iter_mut().zip(digests).enumerate() {
-            if let Some(&later) = digests.get(i + LOOK_AHEAD) {
-                self.prefetch(bytes, later);
-            }
-            *answer = self.contains(bytes, digest);
+        for (answer, next) in answers.iter_mut().zip(look_ahead(bytes.len(), digests)) {
+            next.prefetch(self, bytes);
+            *answer = self.contains(bytes, next.digest);
         }
     }
+
+    /// `count` for each digest, of which there are as many.
+    fn count_batch(&self, bytes: &[u8], digests: &[Digest], counts: &mut [u64]) {
+        for (count, next) in counts.iter_mut().zip(look_ahead(bytes.len(), digests)) {
+            next.prefetch(self, bytes);
+            *count = self.count(bytes, next.digest);
+        }
+    }
+
+    /// `insert` for each digest; returns what the last one did.
+    fn insert_batch(&self, bytes: &mut [u8], digests: &[Digest]) -> u64 {
+        let mut moved = 0;
+        for next in look_ahead(bytes.len(), digests) {
+            next.prefetch(self, bytes);
+            moved = self.insert(bytes, next.digest);
+        }
+        moved
+    }
+
+    /// `remove` for each digest; returns how many there were.
+    fn remove_batch(&self, bytes: &mut [u8], digests: &[Digest]) -> u64 {
+        let mut removed = 0;
+        for next in look_ahead(bytes.len(), digests) {
+            next.prefetch(self, bytes);
+            removed += u64::from(self.remove(bytes, next.digest));
+        }
+        removed
+    }
+}
+
+/// One of a batch, and the one whose memory is to be asked for meanwhile.
+#[derive(Clone, Copy)]
+pub(crate) struct Next {
+    pub(crate) digest: Digest,
+    pub(crate) later: Option<Digest>,
+}
+
+impl Next {
+    #[inline]
+    fn prefetch<L: Layout>(self, layout: &L, bytes: &[u8]) {
+        if let Some(later) = self.later {
+            layout.prefetch(bytes, later);
+        }
+    }
+}
+
+/// A batch of work on a table of `bytes` bytes, each with what is to be prefetched: a rolling distance ahead, not chunks, which
+/// leave the memory system idle while they are worked on. The first few are not prefetched: they wait for memory together anyway.
+#[inline]
+pub(crate) fn look_ahead(bytes: usize, digests: &[Digest]) -> impl Iterator<Item = Next> {
+    let distance = if bytes < PREFETCH_FROM { digests.len() } else { LOOK_AHEAD };
+    let later = digests.get(distance..).unwrap_or(&[]);
+    let later = later.iter().map(|&digest| Some(digest)).chain(core::iter::repeat(None));
+    digests.iter().zip(later).map(|(&digest, later)| Next { digest, later })
 }
 
 /// Tables of at least this many bytes are prefetched: smaller ones stay in a second-level cache, where the requests cost more
 /// than they bring.
 pub(crate) const PREFETCH_FROM: usize = 1 << 20;
 
-/// How many digests ahead of the lookup its memory is asked for. A rolling distance, not chunks: chunks leave the memory system
-/// idle while they are answered.
+/// How many digests ahead the memory of one is asked for.
 pub(crate) const LOOK_AHEAD: usize = 24;
 
 /// The allocator refused.

@@ -7,15 +7,20 @@ extern crate alloc;
 extern crate std;
 
 mod algebra;
+mod dynamic;
 mod filter;
 mod fingerprint;
+mod insight;
 mod layout;
+mod rank_select;
 mod resize;
 mod sizing;
 mod sorted;
 mod three_bit;
 
-pub use filter::{Filter, PartsError, QuotientFilter, Records};
+pub use filter::{Filter, PartsError, QuotientFilter, RankSelectQuotientFilter, Records};
 pub use fingerprint::Geometry;
+pub use insight::TableStats;
 pub use layout::{Layout, OutOfMemory};
+pub use rank_select::{RankSelect, RankSelectView};
 pub use three_bit::{SlotView, ThreeBit};

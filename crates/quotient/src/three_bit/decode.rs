@@ -3,10 +3,7 @@
 //! The homes of a cluster, from left to right, are its slots with O; its runs, from left to right, start at its records
 //! without C. The k-th run belongs to the k-th home. So two cursors decode everything: one over homes, one over records.
 
-use alloc::vec::Vec;
 use core::iter::FusedIterator;
-
-use amq::Histogram;
 
 use super::{Slot, ThreeBit};
 
@@ -101,51 +98,6 @@ impl ThreeBit {
         let next = if first.is_shifted() { self.run_start(bytes, 0, first) } else { 0 };
         Iter { layout: *self, bytes, home: 0, next, rest_of_run: None }
     }
-
-    /// One pass: a record is a new fingerprint if it starts a run or differs from the one before.
-    pub(super) fn count_distinct(&self, bytes: &[u8]) -> u64 {
-        let mut previous = self.read(bytes, self.geometry.slots() - 1);
-        let mut distinct = 0;
-        for slot in 0..self.geometry.slots() {
-            let value = self.read(bytes, slot);
-            let repeats = value.is_continuation() && value.remainder() == previous.remainder();
-            distinct += u64::from(!value.is_empty() && !repeats);
-            previous = value;
-        }
-        distinct
-    }
-
-    /// Lengths of runs and of clusters, one pass from an empty slot all the way round to it.
-    pub(super) fn count_lengths(&self, bytes: &[u8]) -> Vec<Histogram> {
-        let slots = self.geometry.slots();
-        let mut runs = Lengths::default();
-        let mut clusters = Lengths::default();
-        let empty = (0..slots).find(|&slot| self.read(bytes, slot).is_empty()).unwrap_or(0);
-        let mut at = empty;
-        for _ in 0..slots {
-            let slot = self.read(bytes, at);
-            if slot.is_empty() {
-                runs.end();
-                clusters.end();
-            } else {
-                if !slot.is_continuation() {
-                    runs.end();
-                }
-                if !slot.is_shifted() {
-                    clusters.end();
-                }
-                runs.open += 1;
-                clusters.open += 1;
-            }
-            at = self.after(at);
-        }
-        runs.end();
-        clusters.end();
-        Vec::from([
-            Histogram { name: "run length in slots", counts: runs.counts },
-            Histogram { name: "cluster length in slots", counts: clusters.counts },
-        ])
-    }
 }
 
 /// A record, and the run that it is in.
@@ -153,26 +105,6 @@ impl ThreeBit {
 pub(super) struct Found {
     pub(super) start: u64,
     pub(super) at: u64,
-}
-
-/// A histogram in the making.
-#[derive(Default)]
-struct Lengths {
-    counts: Vec<u64>,
-    /// Slots of what has begun and not ended.
-    open: usize,
-}
-
-impl Lengths {
-    fn end(&mut self) {
-        if self.open > 0 {
-            if self.counts.len() <= self.open {
-                self.counts.resize(self.open + 1, 0);
-            }
-            self.counts[self.open] += 1;
-            self.open = 0;
-        }
-    }
 }
 
 /// (fingerprint, multiplicity), ascending.

@@ -7,12 +7,12 @@ impl ThreeBit {
     /// Adds a record behind all that are not larger in its run. Some slot other than the one to be filled is empty.
     ///
     /// Linear in the stretch of full slots around the home: everything from the record's place to the next empty slot moves by
-    /// one.
-    pub(super) fn insert_record(&self, bytes: &mut [u8], quotient: u64, remainder: u64) {
+    /// one. Returns how many did.
+    pub(super) fn insert_record(&self, bytes: &mut [u8], quotient: u64, remainder: u64) -> u64 {
         let home = self.read(bytes, quotient);
         if home.is_empty() {
             self.write(bytes, quotient, Slot::record(remainder, Slot::OCCUPIED));
-            return;
+            return 0;
         }
         let start = self.run_start(bytes, quotient, home);
         let mut at = start;
@@ -37,18 +37,20 @@ impl ThreeBit {
         }
         // A new first record makes the old first one a continuation.
         let demote = if home.is_occupied() && at == start { Slot::CONTINUATION } else { 0 };
-        self.push_right(bytes, at, Slot::record(remainder, state), demote);
+        self.push_right(bytes, at, Slot::record(remainder, state), demote)
     }
 
     /// Puts `record` into slot `at` and what was there one to the right, with `first_state` added, and so on up to an empty slot.
-    /// O stays where it is.
-    fn push_right(&self, bytes: &mut [u8], mut at: u64, mut record: Slot, mut first_state: u64) {
+    /// O stays where it is. Returns how many records moved.
+    fn push_right(&self, bytes: &mut [u8], mut at: u64, mut record: Slot, mut first_state: u64) -> u64 {
+        let mut moved = 0;
         loop {
             let slot = self.read(bytes, at);
             self.write(bytes, at, slot.holding(record));
             if slot.is_empty() {
-                return;
+                return moved;
             }
+            moved += 1;
             record = slot.with(Slot::SHIFTED | first_state);
             first_state = 0;
             at = self.after(at);

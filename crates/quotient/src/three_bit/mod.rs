@@ -27,9 +27,7 @@ mod decode;
 mod edit;
 mod load;
 
-use alloc::vec::Vec;
-
-use amq::{Digest, Histogram, InvariantError};
+use amq::{Digest, InvariantError};
 use amq_bits::{Packed, prefetch::prefetch_read};
 
 use crate::Geometry;
@@ -190,9 +188,9 @@ impl Layout for ThreeBit {
         self.multiplicity(bytes, quotient, remainder)
     }
 
-    fn insert(&self, bytes: &mut [u8], digest: Digest) {
+    fn insert(&self, bytes: &mut [u8], digest: Digest) -> u64 {
         let (quotient, remainder) = self.geometry.split(digest);
-        self.insert_record(bytes, quotient, remainder);
+        self.insert_record(bytes, quotient, remainder)
     }
 
     fn remove(&self, bytes: &mut [u8], digest: Digest) -> bool {
@@ -206,14 +204,6 @@ impl Layout for ThreeBit {
 
     fn load(&self, bytes: &mut [u8], sorted: impl Iterator<Item = (u64, u64)>) -> Result<(), OutOfMemory> {
         self.load_sorted(bytes, sorted)
-    }
-
-    fn distinct(&self, bytes: &[u8]) -> u64 {
-        self.count_distinct(bytes)
-    }
-
-    fn histograms(&self, bytes: &[u8]) -> Vec<Histogram> {
-        self.count_lengths(bytes)
     }
 
     fn view(&self, bytes: &[u8], slot: u64) -> SlotView {

@@ -1,13 +1,11 @@
 //! Plans: sizes, ranges, and wishes that no table can meet.
 
-mod common;
-
-use amq::{Amq, BuildError, Family, Insert, MultisetAlgebra, Plan, Spec, SpecError, Target, theory};
-use amq_quotient::{Geometry, QuotientFilter};
-use common::digests;
+use crate::Tested;
+use amq::{BuildError, Family, Plan, Spec, SpecError, theory};
+use amq_quotient::Geometry;
 
 fn plan(spec: &Spec) -> Result<Plan, SpecError> {
-    QuotientFilter::plan(spec)
+    Tested::plan(spec)
 }
 
 #[test]
@@ -80,10 +78,7 @@ fn sizes_that_overflow_are_too_large() {
     // More than any memory, and still the right numbers.
     let plan = plan(&Spec::fpr(0.01, 1 << 40)).unwrap();
     assert_eq!((plan.slots, plan.r), (theory::quotient::slots(1 << 40, 0.95).unwrap(), 7));
-    assert!(matches!(
-        QuotientFilter::build(&[], &Spec::fpr(0.01, 1 << 55)),
-        Err(BuildError::OutOfMemory { .. })
-    ));
+    assert!(matches!(Tested::build(&[], &Spec::fpr(0.01, 1 << 55)), Err(BuildError::OutOfMemory { .. })));
 }
 
 #[test]
@@ -117,70 +112,4 @@ fn bits_per_key_get_the_widest_remainder() {
         }
     }
     assert_eq!(plan(&Spec::bits_per_key(12.0, 0)).unwrap().r, 8);
-}
-
-#[test]
-fn no_wish_panics() {
-    let floats = [
-        f64::NAN,
-        f64::INFINITY,
-        f64::NEG_INFINITY,
-        0.0,
-        -0.0,
-        -1.0,
-        5e-324,
-        1e-320,
-        f64::MIN_POSITIVE,
-        1e-19,
-        1e-9,
-        0.5,
-        0.95,
-        0.999,
-        f64::EPSILON,
-        1.0 - f64::EPSILON / 2.0,
-        1.0,
-        1.5,
-        4.0,
-        57.0,
-        64.0,
-        1e19,
-        f64::MAX,
-    ];
-    let capacities = [0, 1, 2, 3, 1 << 10, (1 << 53) + 1, 1 << 57, 1 << 62, u64::MAX - 1, u64::MAX];
-    for capacity in capacities {
-        for x in floats {
-            for r in [0, 1, 2, 30, 54, 55, 63, 64, u32::MAX] {
-                for target in [Target::Shape { alpha: x, r }, Target::Fpr(x), Target::BitsPerKey(x)] {
-                    if let Ok(plan) = plan(&Spec::new(target, capacity)) {
-                        assert!(plan.slots > capacity && plan.slots >= 2, "{target:?} {capacity}");
-                        assert!(Geometry::new(plan.slots, plan.r).is_some(), "{target:?} {capacity}");
-                        assert!(plan.fpr >= 0.0 && plan.fpr < 1.0, "{target:?} {capacity}");
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// M = 2^64 needs 65 bits: ten bits of quotient, 54 of remainder.
-#[test]
-fn as_many_fingerprints_as_digests() {
-    let spec = Spec::shape(1.0, 54, 1_023).with_seed(5);
-    let keys = digests(5, 1_800);
-    let left = QuotientFilter::build(&keys[..900], &spec).unwrap();
-    let right = QuotientFilter::build(&keys[900..], &spec).unwrap();
-    assert_eq!(left.geometry().fingerprints(), 1 << 64);
-    // A fingerprint is then the digest itself, and nothing else is found.
-    assert!(left.fingerprints().all(|(fingerprint, _)| keys.contains(&amq::Digest::new(fingerprint))));
-    assert_eq!(left.expected_fpr(), Some(900.0 / 2_f64.powi(64)));
-    assert_eq!(left.count_hits(&keys), 900);
-    assert_eq!(left.count_hits(&digests(6, 100_000)), 0);
-
-    let both = left.merge(&right).unwrap();
-    both.check_invariants().unwrap();
-    assert_eq!((both.geometry().slots(), both.geometry().r(), both.records()), (1 << 11, 53, 1_800));
-    assert_eq!(both.count_hits(&keys), 1_800);
-    let mut grown = both.clone();
-    assert_eq!(grown.insert(amq::Digest::new(u64::MAX)), Ok(()));
-    assert!(grown.contains(amq::Digest::new(u64::MAX)) && !both.contains(amq::Digest::new(u64::MAX)));
 }

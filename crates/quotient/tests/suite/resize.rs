@@ -1,17 +1,16 @@
 //! Growing and shrinking without keys.
 
-mod common;
-
 use amq::{Amq, Family, Grow, Insert, ResizeError, Shrink, Spec};
-use amq_quotient::QuotientFilter;
-use common::{digests, empty};
+
+use super::common::{digests, empty};
+use crate::Tested;
 
 #[test]
 fn growing_changes_no_answer() {
     let seed = 21;
     for (alpha, r) in [(0.5, 4), (0.9, 8), (0.985, 12)] {
         let keys = digests(seed, 50_000);
-        let mut filter = QuotientFilter::build(&keys, &Spec::shape(alpha, r, 50_000)).unwrap();
+        let mut filter = Tested::build(&keys, &Spec::shape(alpha, r, 50_000)).unwrap();
         let queries: Vec<_> = keys.iter().copied().chain(digests(seed + 1, 50_000)).collect();
         let answers: Vec<_> = queries.iter().map(|&query| filter.contains(query)).collect();
         let (original, rate) = (filter.clone(), filter.expected_fpr());
@@ -31,8 +30,9 @@ fn growing_changes_no_answer() {
 fn what_cannot_shrink_says_why() {
     let mut odd = empty(7, 3);
     assert_eq!(odd.shrink(), Err(ResizeError::OddSlots { slots: 7 }));
-    let mut wide = empty(16, 54);
-    assert_eq!(wide.shrink(), Err(ResizeError::RemainderFull { highest: 54 }));
+    let highest = Tested::R.1;
+    let mut wide = empty(16, highest);
+    assert_eq!(wide.shrink(), Err(ResizeError::RemainderFull { highest }));
     let mut small = empty(2, 3);
     assert_eq!(small.shrink(), Err(ResizeError::Smallest { slots: 2 }));
     let mut full = empty(8, 3);

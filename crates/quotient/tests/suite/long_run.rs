@@ -1,12 +1,10 @@
 //! More than a million operations on tables that stay near full, with the whole table re-derived again and again.
 
-mod common;
-
 use std::collections::BTreeMap;
 
+use super::common::{below, empty, random};
 use amq::{Amq, Count, Digest, Insert, Remove};
 use amq_quotient::Geometry;
-use common::{below, empty, random};
 use rand_xoshiro::rand_core::Rng;
 
 #[test]

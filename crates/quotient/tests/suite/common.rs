@@ -1,9 +1,9 @@
 //! What the tests share: a layout by simulation, and ways to insert chosen fingerprints.
-#![allow(dead_code, reason = "each test file uses a part")]
 
-use amq::Digest;
+use crate::{Tested, View, reference_views};
+use amq::{Digest, Insert};
 use amq_bits::Store;
-use amq_quotient::{Geometry, QuotientFilter, SlotView};
+use amq_quotient::Geometry;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
@@ -32,32 +32,25 @@ pub(crate) fn reference(slots: usize, records: &[Record]) -> Vec<Option<Record>>
     table
 }
 
-/// The slots that the reference layout stands for.
-pub(crate) fn reference_views(slots: usize, records: &[Record]) -> Vec<SlotView> {
-    let table = reference(slots, records);
-    let home = |at: usize| table[at].map(|(quotient, _)| quotient);
-    (0..slots)
-        .map(|at| SlotView {
-            occupied: records.iter().any(|&(quotient, _)| quotient == at as u64),
-            continuation: table[at].is_some() && home((at + slots - 1) % slots) == home(at),
-            shifted: home(at).is_some_and(|quotient| quotient != at as u64),
-            remainder: table[at].map_or(0, |(_, remainder)| remainder),
-            quotient: home(at),
-        })
-        .collect()
-}
-
-pub(crate) fn views<S: Store>(filter: &QuotientFilter<S>) -> Vec<SlotView> {
+pub(crate) fn views<S: Store>(filter: &Tested<S>) -> Vec<View> {
     (0..filter.geometry().slots()).map(|slot| filter.slot(slot)).collect()
 }
 
 /// Asserts that a filter holds exactly these records, slot by slot.
 #[track_caller]
-pub(crate) fn assert_is<S: Store>(filter: &QuotientFilter<S>, records: &[Record]) {
+pub(crate) fn assert_is<S: Store>(filter: &Tested<S>, records: &[Record]) {
     filter.check_invariants().unwrap();
     assert_eq!(filter.records(), records.len() as u64);
     let slots = usize::try_from(filter.geometry().slots()).unwrap();
     assert_eq!(views(filter), reference_views(slots, records), "{records:?}");
+}
+
+pub(crate) fn filter_of(slots: u64, r: u32, records: &[Record]) -> Tested {
+    let mut filter = empty(slots, r);
+    for &record in records {
+        filter.insert(digest(filter.geometry(), record)).unwrap();
+    }
+    filter
 }
 
 /// The smallest digest of a fingerprint given by its parts.
@@ -65,8 +58,8 @@ pub(crate) fn digest(geometry: Geometry, (quotient, remainder): Record) -> Diges
     geometry.smallest_digest(geometry.join(quotient, remainder))
 }
 
-pub(crate) fn empty(slots: u64, r: u32) -> QuotientFilter {
-    QuotientFilter::with_geometry(Geometry::new(slots, r).unwrap(), 0).unwrap()
+pub(crate) fn empty(slots: u64, r: u32) -> Tested {
+    Tested::with_geometry(Geometry::new(slots, r).unwrap(), 0).unwrap()
 }
 
 pub(crate) fn random(seed: u64) -> Xoshiro256PlusPlus {

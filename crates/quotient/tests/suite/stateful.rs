@@ -1,10 +1,9 @@
 //! Random operations on tables small enough that everything wraps and fills, slot by slot against a simulated layout.
 
-mod common;
-
+use super::common::{Record, assert_is, digest, empty};
+use crate::Tested;
 use amq::{Amq, Count, Grow, Insert, InsertError, Remove, ResizeError, Shrink};
-use amq_quotient::{Geometry, QuotientFilter};
-use common::{Record, assert_is, digest, empty};
+use amq_quotient::Geometry;
 use proptest::prelude::*;
 
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +55,7 @@ fn resized(records: &[Record], from: Geometry, to: Geometry) -> Vec<Record> {
     records.iter().map(|&(quotient, remainder)| to.parts(from.join(quotient, remainder))).collect()
 }
 
-fn insert(filter: &mut QuotientFilter, model: &mut Vec<Record>, new: Record) {
+fn insert(filter: &mut Tested, model: &mut Vec<Record>, new: Record) {
     let (before, limit) = (filter.clone(), filter.geometry().slots() - 1);
     let result = filter.insert(digest(filter.geometry(), new));
     let len = model.len() as u64;
@@ -69,7 +68,7 @@ fn insert(filter: &mut QuotientFilter, model: &mut Vec<Record>, new: Record) {
     }
 }
 
-fn remove(filter: &mut QuotientFilter, model: &mut Vec<Record>, old: Record) {
+fn remove(filter: &mut Tested, model: &mut Vec<Record>, old: Record) {
     let before = filter.clone();
     let there = model.iter().position(|&record| record == old);
     assert_eq!(filter.remove(digest(filter.geometry(), old)), there.is_some());
@@ -79,7 +78,7 @@ fn remove(filter: &mut QuotientFilter, model: &mut Vec<Record>, old: Record) {
     }
 }
 
-fn grow(filter: &mut QuotientFilter, model: &mut Vec<Record>) {
+fn grow(filter: &mut Tested, model: &mut Vec<Record>) {
     let (before, from) = (filter.clone(), filter.geometry());
     if from.slots() > 260 {
         return;
@@ -96,7 +95,7 @@ fn grow(filter: &mut QuotientFilter, model: &mut Vec<Record>) {
     }
 }
 
-fn shrink(filter: &mut QuotientFilter, model: &mut Vec<Record>) {
+fn shrink(filter: &mut Tested, model: &mut Vec<Record>) {
     let (before, from, records) = (filter.clone(), filter.geometry(), model.len() as u64);
     let slots = from.slots();
     let result = filter.shrink();
@@ -115,7 +114,7 @@ fn shrink(filter: &mut QuotientFilter, model: &mut Vec<Record>) {
 }
 
 /// Every possible fingerprint of a small table, or a sample: `contains` and `count` against the model.
-fn assert_answers(filter: &QuotientFilter, model: &[Record]) {
+fn assert_answers(filter: &Tested, model: &[Record]) {
     let geometry = filter.geometry();
     let all = u64::try_from(geometry.fingerprints()).unwrap();
     for fingerprint in (0..all).step_by(usize::try_from(all / 500 + 1).unwrap()) {
