@@ -93,6 +93,13 @@ pub enum BuildError {
         /// Bytes asked for.
         bytes: u64,
     },
+    /// The build needs more memory than it may use.
+    MemoryLimit {
+        /// Bytes that it could be done with, the table included.
+        needed: u64,
+        /// Bytes that it may use.
+        limit: u64,
+    },
     /// More records than the planned table can hold.
     Full {
         /// Records given.
@@ -116,6 +123,9 @@ impl fmt::Display for BuildError {
         match self {
             Self::Spec(error) => error.fmt(f),
             Self::OutOfMemory { bytes } => write!(f, "the allocator refused {bytes} bytes"),
+            Self::MemoryLimit { needed, limit } => {
+                write!(f, "the build needs {needed} bytes and may use {limit}")
+            }
             Self::Full { records, limit } => {
                 write!(f, "{records} records do not fit, the planned table holds {limit}")
             }

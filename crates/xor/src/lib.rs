@@ -3,25 +3,61 @@
 #![forbid(unsafe_code)]
 
 extern crate alloc;
-#[cfg(test)]
+#[cfg(any(feature = "std", test))]
 extern crate std;
 
 // In reading order; rustfmt would sort them otherwise.
 mod graph;
 
-mod memory;
+mod thirds;
 
-mod look_ahead;
+mod segments;
+
+mod memory;
 
 mod peel;
 
 mod assign;
 
-mod build;
+mod source;
+
+mod workers;
+
+mod partition;
+
+mod wish;
 
 mod sizing;
 
+mod shards;
+
+mod fuse_sizing;
+
+mod stream;
+
+mod builder;
+
+mod look_ahead;
+
+mod lookup;
+
+mod table;
+
+mod parts;
+
 mod xor;
 
-pub use build::MAX_ATTEMPTS;
-pub use xor::{PartsError, XorFilter, XorParts};
+mod fuse;
+
+pub use builder::{Build, Builder};
+pub use fuse::{BinaryFuse, BinaryFuse3, BinaryFuse4};
+pub use parts::{FuseParts, PartsError, XorParts};
+pub use source::{Source, SourceError};
+pub use xor::XorFilter;
+
+/// How often a construction is tried before it is given up.
+///
+/// With the default size an attempt fails in at most one of six cases (xor filters near 3,000 keys), so 32 in a
+/// row do not happen. The limit is for explicit loads near the threshold, where most may fail, and above it,
+/// where all do and more would not help.
+pub const MAX_ATTEMPTS: u32 = 32;

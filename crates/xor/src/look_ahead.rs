@@ -2,12 +2,12 @@
 
 /// Steps between the request for a line and its use. Three lines a step, and a core of today has 10 to 50
 /// line fills in flight.
-pub(crate) const DISTANCE: usize = 16;
+const DISTANCE: usize = 16;
 
 /// A loop over `0..n` whose steps can be prepared early.
 pub(crate) trait Steps {
     /// What a step needs that was computed when it was prepared.
-    type Prepared: Copy + Default;
+    type Prepared: Copy;
 
     /// Computes where step `i` will read, and prefetches that. Must not depend on the steps before it.
     fn prepare(&self, i: usize) -> Self::Prepared;
@@ -22,7 +22,10 @@ pub(crate) trait Steps {
 /// inlined there; its two conditions are decided the same way for long.
 #[inline]
 pub(crate) fn run<S: Steps>(steps: &mut S, n: usize) {
-    let mut ring = [S::Prepared::default(); DISTANCE];
+    if n == 0 {
+        return;
+    }
+    let mut ring = [steps.prepare(0); DISTANCE];
     // No slice has so many elements that this could overflow.
     for i in 0..n + DISTANCE {
         let slot = &mut ring[i % DISTANCE];

@@ -2,35 +2,37 @@
 
 use core::fmt;
 
-use amq::theory::xor::PEELING_THRESHOLD_3;
 use amq::{
-    Amq, BuildError, Digest, Family, InvariantError, Kind, Plan, Space, Spec, SpecError, assert_same_length,
-    attempt_seed, capabilities, theory,
+    Amq, BuildError, Digest, Family, InvariantError, Kind, Plan, Space, Spec, SpecError, attempt_seed,
+    capabilities, theory,
 };
-use amq_bits::prefetch::prefetch_read;
-use amq_bits::{Store, Table};
+use amq_bits::{Packed, Store, StoreMut, Table};
 
-use crate::build::{MAX_ATTEMPTS, build};
-use crate::graph::{Graph, fingerprint};
-use crate::look_ahead::{self, Steps};
+use crate::MAX_ATTEMPTS;
+use crate::builder::{Build, Builder, Resources, Sealed};
+use crate::graph::{Graph, hash};
+use crate::lookup::{self, Ask};
 use crate::memory::index;
-use crate::sizing::{R, Size};
-
-/// Batches of lookups prefetch in tables of at least this many bytes: smaller ones stay in the second-level
-/// cache of a core of today, where the look-ahead costs more than the misses.
-const PREFETCH_FROM: usize = 1 << 20;
+use crate::partition::{Cut, HighBits};
+use crate::parts::{PartsError, XorParts};
+use crate::shards::{Built, Construction};
+use crate::sizing::Size;
+use crate::source::{Source, SourceError};
+use crate::table::check_padding;
+use crate::thirds::Thirds;
+use crate::wish::R;
 
 /// A static filter of 1.23·r bits a key with the false-positive rate 2^-r, r from 1 to 32, whatever the keys.
 ///
-/// Three cells belong to a digest, one in each third of the table; a key is a member if they XOR to its
+/// Three cells belong to a digest, one in each third of its shard; a key is a member if they XOR to its
 /// fingerprint of r bits. All keys have to be known when it is built; nothing can be added or removed later.
 /// Graf, Lemire, *Xor filters: faster and smaller than Bloom and cuckoo filters*, ACM JEA 2020.
 ///
-/// - **Lookup:** three reads, for members and others alike, and no branch that depends on them.
-/// - **Build:** linear, with [`MAX_ATTEMPTS`] attempts at most. Duplicate digests are ignored.
-/// - **Peak memory of the build:** 17 bytes a cell and 1 byte a key (22 bytes a key), or 8 bytes a cell, 1
-///   byte a key and the table, whichever is more; 8 bytes for each digest given more if there are duplicates
-///   or the first attempt fails.
+/// - **Lookup:** three reads, for members and others alike, and no branch that depends on them. Above 68,000
+///   keys one more, of a directory of 8 bytes for 34,000 to 68,000 keys.
+/// - **Build:** linear, with [`MAX_ATTEMPTS`] attempts at most for each shard. Duplicate digests are ignored.
+/// - **Peak memory of the build:** 8 bytes for each digest given, the table, and some MiB for the shard being
+///   built; less with a [`Builder`] that has a limit.
 /// - **No keys:** a table of zeros. Like every xor filter it answers `true` at the rate 2^-r, for digests
 ///   whose fingerprint is 0.
 ///
@@ -54,75 +56,12 @@ pub struct XorFilter<S: Store = Table> {
     size: Size,
     seed: u64,
     attempts: u32,
-    /// `attempt_seed(seed, attempts - 1)`
+    /// `attempt_seed(seed, attempts - 1)`, or that of the first attempt if the shards have hash functions of
+    /// their own.
     hash_seed: u64,
     len: u64,
     store: S,
 }
-
-/// The numbers that, with the table, make a [`XorFilter`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct XorParts {
-    /// Cells of each third, at least 1.
-    pub cells_per_third: u64,
-    /// Bits of a cell, 1 to 32.
-    pub r: u32,
-    /// The seed of the spec.
-    pub seed: u64,
-    /// Attempts that the build took, 1 to [`MAX_ATTEMPTS`]; they decide the hash function.
-    pub attempts: u32,
-    /// Distinct digests stored, at most as many as there are cells.
-    pub len: u64,
-}
-
-/// Parts that no filter can have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum PartsError {
-    /// No table has so many cells of so many bits.
-    Size {
-        /// Cells of each third.
-        cells_per_third: u64,
-        /// Bits of a cell.
-        r: u32,
-    },
-    /// No build takes so many attempts.
-    Attempts {
-        /// The number given.
-        attempts: u32,
-    },
-    /// More keys than cells.
-    Len {
-        /// The number of keys given.
-        len: u64,
-        /// Cells of the table.
-        cells: u64,
-    },
-    /// The table has another number of bytes.
-    Bytes {
-        /// The number given.
-        bytes: u64,
-        /// The number that the parts need.
-        expected: u64,
-    },
-}
-
-impl fmt::Display for PartsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Size { cells_per_third, r } => {
-                write!(f, "three times {cells_per_third} cells of {r} bits are not a xor filter")
-            }
-            Self::Attempts { attempts } => {
-                write!(f, "{attempts} attempts are not in 1 to {MAX_ATTEMPTS}")
-            }
-            Self::Len { len, cells } => write!(f, "{len} keys are more than {cells} cells"),
-            Self::Bytes { bytes, expected } => write!(f, "the table has {bytes} bytes instead of {expected}"),
-        }
-    }
-}
-
-impl core::error::Error for PartsError {}
 
 impl<S: Store> XorFilter<S> {
     /// A filter over a table that exists, owned or borrowed.
@@ -138,29 +77,35 @@ impl<S: Store> XorFilter<S> {
     /// ```
     ///
     /// # Errors
-    /// If no build makes such parts, or the length of the table is not theirs. What the table contains is not
-    /// looked at.
+    /// If no build makes such parts, the length of the table is not theirs, or its directory is not one. What
+    /// the cells contain is not looked at.
     pub fn from_parts(parts: XorParts, store: S) -> Result<Self, PartsError> {
         let XorParts { cells_per_third, r, seed, attempts, len } = parts;
         let size = Size::new(cells_per_third, r).ok_or(PartsError::Size { cells_per_third, r })?;
         if !(1..=MAX_ATTEMPTS).contains(&attempts) {
             return Err(PartsError::Attempts { attempts });
         }
-        let cells = size.graph.cells();
+        let cells = size.cells();
         if len > cells {
             return Err(PartsError::Len { len, cells });
         }
         let bytes = store.bytes().len() as u64;
-        if bytes != size.table_bytes {
-            return Err(PartsError::Bytes { bytes, expected: size.table_bytes });
+        if bytes != size.table_bytes() {
+            return Err(PartsError::Bytes { bytes, expected: size.table_bytes() });
         }
-        Ok(Self { size, seed, attempts, hash_seed: attempt_seed(seed, attempts - 1), len, store })
+        size.check_directory(store.bytes()).map_err(|shard| PartsError::Shard { shard })?;
+        Ok(Self::new(size, seed, attempts, len, store))
+    }
+
+    fn new(size: Size, seed: u64, attempts: u32, len: u64, store: S) -> Self {
+        let attempt = if size.shards() == 1 { attempts - 1 } else { 0 };
+        Self { size, seed, attempts, hash_seed: attempt_seed(seed, attempt), len, store }
     }
 
     /// The numbers that, with the table, make this filter.
     pub fn parts(&self) -> XorParts {
         XorParts {
-            cells_per_third: self.size.graph.third(),
+            cells_per_third: self.size.third(),
             r: self.r(),
             seed: self.seed,
             attempts: self.attempts,
@@ -170,54 +115,55 @@ impl<S: Store> XorFilter<S> {
 
     /// Bits of a cell.
     pub fn r(&self) -> u32 {
-        self.size.layout.width()
+        self.size.layout().width()
     }
 
     /// Cells, of all three thirds.
     pub fn cells(&self) -> u64 {
-        self.size.graph.cells()
+        self.size.cells()
+    }
+
+    /// Shards: parts of the table that are built on their own.
+    pub fn shards(&self) -> u64 {
+        self.size.shards()
     }
 
     /// The seed of the spec: the one that keys are digested under.
     pub fn seed(&self) -> u64 {
         self.seed
     }
+}
 
-    /// The hash of a digest under the seed of the attempt that succeeded.
+impl<S: Store> Ask for XorFilter<S> {
+    type Edge = [u64; 3];
+
     #[inline]
-    fn hash(&self, digest: Digest) -> u64 {
-        digest.remix(self.hash_seed).get()
+    fn ask(&self, digest: Digest) -> ([u64; 3], u64) {
+        let (shard, word) = HighBits(self.size.bits()).cut(hash(digest, self.hash_seed));
+        let (start, third, rotation) = self.size.shard(self.store.bytes(), shard);
+        let (edge, derived) = Thirds::new(third, rotation).locate(0, word);
+        (edge.map(|cell| 3 * start + cell), derived.fingerprint(self.size.layout().mask()))
     }
 
-    /// The cells of a hash, and the fingerprint that they are compared with.
     #[inline]
-    fn question(&self, hash: u64) -> ([u64; 3], u64) {
-        (self.size.graph.edge(hash), fingerprint(hash, self.size.layout.mask()))
+    fn layout(&self) -> Packed {
+        self.size.layout()
     }
 
     #[inline]
-    fn answer(&self, bytes: &[u8], ([a, b, c], fingerprint): ([u64; 3], u64)) -> bool {
-        let layout = self.size.layout;
-        layout.get(bytes, a) ^ layout.get(bytes, b) ^ layout.get(bytes, c) == fingerprint
+    fn bytes(&self) -> &[u8] {
+        self.store.bytes()
     }
 }
 
 impl<S: Store> Amq for XorFilter<S> {
     #[inline]
     fn contains(&self, digest: Digest) -> bool {
-        self.answer(self.store.bytes(), self.question(self.hash(digest)))
+        lookup::contains(self, digest)
     }
 
     fn contains_batch(&self, digests: &[Digest], answers: &mut [bool]) {
-        assert_same_length(digests, answers);
-        let bytes = self.store.bytes();
-        if bytes.len() < PREFETCH_FROM {
-            for (answer, &digest) in answers.iter_mut().zip(digests) {
-                *answer = self.answer(bytes, self.question(self.hash(digest)));
-            }
-        } else {
-            look_ahead::run(&mut Batch { filter: self, bytes, digests, answers }, digests.len());
-        }
+        lookup::contains_batch(self, digests, answers);
     }
 
     /// Distinct digests.
@@ -232,37 +178,10 @@ impl<S: Store> Amq for XorFilter<S> {
     /// 2^-r, for any table and any number of keys, 0 too.
     ///
     /// The fingerprint of a random digest is uniform, and independent of its cells: whatever these XOR to, it
-    /// is that with the probability 2^-r. (That members are not among the absent digests changes this by less
-    /// than n/2^64.)
+    /// is that with the probability 2^-r. (That an absent digest may have all that a filter sees in common with
+    /// a member changes this by less than 2^-39.)
     fn expected_fpr(&self) -> Option<f64> {
         Some(theory::xor::fpr(self.r()))
-    }
-}
-
-/// A batch of lookups that looks ahead.
-struct Batch<'a, S: Store> {
-    filter: &'a XorFilter<S>,
-    bytes: &'a [u8],
-    digests: &'a [Digest],
-    answers: &'a mut [bool],
-}
-
-impl<S: Store> Steps for Batch<'_, S> {
-    type Prepared = ([u64; 3], u64);
-
-    #[inline]
-    fn prepare(&self, i: usize) -> Self::Prepared {
-        let question = self.filter.question(self.filter.hash(self.digests[i]));
-        for cell in question.0 {
-            // A cell of the table: its bits are fewer than 2^64.
-            prefetch_read(self.bytes, index((cell * u64::from(self.filter.r())) >> 3));
-        }
-        question
-    }
-
-    #[inline]
-    fn finish(&mut self, i: usize, question: Self::Prepared) {
-        self.answers[i] = self.filter.answer(self.bytes, question);
     }
 }
 
@@ -276,26 +195,24 @@ impl Family for XorFilter {
     /// α / 3)` and at least 3.
     ///
     /// A rate ε takes `r = ceil(log2(1/ε))` bits a cell, exactly. A number of bits per key takes the largest
-    /// r with which the cells fit in; at capacity 0, where nothing can be promised per key, the r of a large
+    /// r with which the table fits in; at capacity 0, where nothing can be promised per key, the r of a large
     /// table.
     ///
     /// # Errors
     /// If the spec makes no sense; if ε < 2^-32; if r is not in 1 to 32 or α not in (0, 1]; if the bits per
-    /// key are too few for r = 1; [`SpecError::TooLarge`] beyond 2^58 cells.
+    /// key are too few for r = 1; [`SpecError::TooLarge`] beyond 2^56 cells a third.
     fn plan(spec: &Spec) -> Result<Plan, SpecError> {
         Ok(Size::of(spec)?.plan(spec.capacity()))
     }
 
+    /// As by a fresh [`Builder`].
+    ///
     /// # Errors
     /// If the spec cannot be planned; if there are more distinct digests than cells; if memory cannot be had;
     /// or [`BuildError::Exhausted`] after [`MAX_ATTEMPTS`]: never with the default sizes in practice, certain
     /// for an explicit load above the peeling threshold of .818 keys a cell in all but the smallest tables.
     fn build(digests: &[Digest], spec: &Spec) -> Result<Self, BuildError> {
-        let size = Size::of(spec)?;
-        let seed = spec.seed();
-        let built = build(digests, seed, size.graph, size.layout, PEELING_THRESHOLD_3, MAX_ATTEMPTS)?;
-        let hash_seed = attempt_seed(seed, built.attempts - 1);
-        Ok(Self { size, seed, attempts: built.attempts, hash_seed, len: built.len, store: built.table })
+        Builder::new().build(digests, spec)
     }
 
     fn table(&self) -> &[u8] {
@@ -306,31 +223,52 @@ impl Family for XorFilter {
         self.attempts
     }
 
-    /// The size of the table; that no bit is set beyond the last cell; and that no more cells differ from 0
-    /// than there are keys, as each key writes one.
+    /// The size of the table and its directory; that no bit is set beyond the last cell; and that no more cells
+    /// differ from 0 than there are keys, as each key writes one.
     fn check_invariants(&self) -> Result<(), InvariantError> {
-        let (bytes, layout, cells) = (self.store.bytes(), self.size.layout, self.cells());
-        if bytes.len() as u64 != self.size.table_bytes {
+        let (bytes, layout) = (self.store.bytes(), self.size.layout());
+        if bytes.len() as u64 != self.size.table_bytes() {
             return Err(InvariantError {
                 what: "the table has another size than its cells",
                 at: bytes.len() as u64,
             });
         }
-        let end = cells * u64::from(layout.width());
-        let last = bytes.get(index(end >> 3)).map_or(0, |&byte| byte >> (end & 7));
-        let padding = bytes.get(index(end.div_ceil(8))..).unwrap_or_default();
-        if (end & 7 != 0 && last != 0) || padding.iter().any(|&byte| byte != 0) {
-            return Err(InvariantError { what: "a bit is set beyond the last cell", at: end >> 3 });
-        }
-        let written = (0..cells).filter(|&cell| layout.get(bytes, cell) != 0).count() as u64;
-        if written > self.len {
-            return Err(InvariantError { what: "more cells are written than there are keys", at: written });
-        }
-        Ok(())
+        self.size
+            .check_directory(bytes)
+            .map_err(|at| InvariantError { what: "the directory entry of a shard is impossible", at })?;
+        check_padding(&bytes[..index(self.size.end_of_cells())], layout, self.cells(), self.len)
     }
 }
 
 capabilities!(XorFilter:);
+
+impl Sealed for XorFilter {
+    fn build_with<Q: Source + ?Sized>(
+        source: &Q,
+        spec: &Spec,
+        mut resources: Resources<'_>,
+    ) -> Result<(Self, u64), SourceError<Q::Error>> {
+        let size = Size::of(spec).map_err(BuildError::Spec)?;
+        let seed = spec.seed();
+        let construction = Construction {
+            source,
+            seed,
+            size,
+            limit: resources.limit,
+            threads: resources.threads,
+            max_attempts: MAX_ATTEMPTS,
+        };
+        let mut table = resources.table(size.table_bytes())?;
+        let Built { len, attempts, peak } = construction.run(resources.shards, table.bytes_mut())?;
+        Ok((Self::new(size, seed, attempts, len, table), peak))
+    }
+
+    fn into_table(self) -> Table {
+        self.store
+    }
+}
+
+impl Build for XorFilter {}
 
 impl<S: Store, T: Store> PartialEq<XorFilter<T>> for XorFilter<S> {
     fn eq(&self, other: &XorFilter<T>) -> bool {
