@@ -72,6 +72,47 @@ pub trait Blocks: Copy + Send + Sync + 'static {
     fn run<R>(self, work: impl FnOnce() -> R) -> R;
 }
 
+/// Chooses the processor's code anew for each block: for single operations, where everything around the block is inlined, and
+/// only the block and what chooses its bits cross a call, in registers.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Detected;
+
+impl Blocks for Detected {
+    #[inline]
+    fn split_contains(self, block: &[u8; 32], hash: u32) -> bool {
+        match Avx2::detect() {
+            Some(avx2) => avx2.split_contains(block, hash),
+            None => Portable.split_contains(block, hash),
+        }
+    }
+
+    #[inline]
+    fn split_insert(self, block: &mut [u8; 32], hash: u32) {
+        match Avx2::detect() {
+            Some(avx2) => avx2.split_insert(block, hash),
+            None => Portable.split_insert(block, hash),
+        }
+    }
+
+    #[inline]
+    fn spread_contains(self, block: &[u8; 64], word: u64, count: u32) -> bool {
+        match Avx512::detect() {
+            Some(avx512) => avx512.spread_contains(block, word, count),
+            None => Portable.spread_contains(block, word, count),
+        }
+    }
+
+    #[inline]
+    fn spread_insert(self, block: &mut [u8; 64], word: u64, count: u32) {
+        spread_insert(block, word, count);
+    }
+
+    #[inline]
+    fn run<R>(self, work: impl FnOnce() -> R) -> R {
+        work()
+    }
+}
+
 /// Work that is compiled once for each way to handle blocks.
 ///
 /// Give `run` the attribute `#[inline(always)]`: what is not inlined is compiled without the processor's features, and every
@@ -177,7 +218,7 @@ mod tests {
     use rand_xoshiro::Xoshiro256PlusPlus;
     use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-    use super::{Blocks, Job, SPREAD_POSITIONS, dispatch, split_bit};
+    use super::{Blocks, Detected, Job, SPREAD_POSITIONS, dispatch, split_bit};
     use crate::arch::{Avx2, Avx512};
     use crate::rank_select::Portable;
     use crate::word::get_bit;
@@ -241,6 +282,7 @@ mod tests {
     #[test]
     fn every_version_agrees_with_one_bit_at_a_time() {
         agrees_with_the_model(Portable);
+        agrees_with_the_model(Detected);
         if let Some(avx2) = Avx2::detect() {
             agrees_with_the_model(avx2);
         }

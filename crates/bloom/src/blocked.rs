@@ -2,7 +2,7 @@
 
 use amq::Digest;
 use amq_bits::Table;
-use amq_bits::block::{Blocks, Job, SPREAD_POSITIONS, dispatch};
+use amq_bits::block::{Blocks, Detected, Job, SPREAD_POSITIONS, dispatch};
 use amq_bits::prefetch::{prefetch_read, prefetch_write};
 
 use crate::batch::{index, probes, rolling, with_probes};
@@ -78,7 +78,11 @@ pub trait BitBlock: BlockKind {
 impl BitBlock for Spread {
     const TYPE: &'static str = "BlockedBloom";
 
-    #[inline]
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "so that it is compiled for the processor's features where the caller is"
+    )]
     fn contains<const K: u32>(
         blocks: impl Blocks,
         table: &[u8],
@@ -98,7 +102,11 @@ impl BitBlock for Spread {
         false
     }
 
-    #[inline]
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "so that it is compiled for the processor's features where the caller is"
+    )]
     fn insert<const K: u32>(blocks: impl Blocks, table: &mut [u8], block: usize, digest: Digest, k: u32) {
         let block = &mut table.as_chunks_mut::<64>().0[block];
         let mut words = Words::new(digest);
@@ -123,7 +131,11 @@ const fn lower(digest: Digest) -> u32 {
 impl BitBlock for Split {
     const TYPE: &'static str = "SplitBlockBloom";
 
-    #[inline]
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "so that it is compiled for the processor's features where the caller is"
+    )]
     fn contains<const K: u32>(
         blocks: impl Blocks,
         table: &[u8],
@@ -134,23 +146,13 @@ impl BitBlock for Split {
         blocks.split_contains(&table.as_chunks::<32>().0[block], lower(digest))
     }
 
-    #[inline]
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "so that it is compiled for the processor's features where the caller is"
+    )]
     fn insert<const K: u32>(blocks: impl Blocks, table: &mut [u8], block: usize, digest: Digest, _: u32) {
         blocks.split_insert(&mut table.as_chunks_mut::<32>().0[block], lower(digest));
-    }
-}
-
-/// One lookup.
-struct Contains<'a, B, const K: u32>(&'a [u8], BlockLayout<B>, Digest);
-
-impl<B: BitBlock, const K: u32> Job for Contains<'_, B, K> {
-    type Output = bool;
-
-    #[inline(always)]
-    #[expect(clippy::inline_always, reason = "so that it is compiled for the processor's features")]
-    fn run<A: Blocks>(self, blocks: A) -> bool {
-        let Self(table, layout, digest) = self;
-        B::contains::<K>(blocks, table, index(layout.block(digest)), digest, layout.k())
     }
 }
 
@@ -216,9 +218,10 @@ macro_rules! with_block_probes {
     };
 }
 
+/// One lookup: everything is inlined but the test of the block.
 #[inline]
-fn contains<const K: u32>(table: &[u8], layout: BlockLayout<impl BitBlock>, digest: Digest) -> bool {
-    dispatch(Contains::<_, K>(table, layout, digest))
+fn contains<const K: u32, B: BitBlock>(table: &[u8], layout: BlockLayout<B>, digest: Digest) -> bool {
+    B::contains::<K>(Detected, table, index(layout.block(digest)), digest, layout.k())
 }
 
 fn contains_batch<const K: u32>(
@@ -230,9 +233,10 @@ fn contains_batch<const K: u32>(
     dispatch(ContainsBatch::<_, K>(table, layout, digests, answers));
 }
 
+/// One insert.
 #[inline]
-fn insert<const K: u32>(table: &mut [u8], layout: BlockLayout<impl BitBlock>, digest: Digest) {
-    dispatch(InsertBatch::<_, K>(table, layout, &[digest]));
+fn insert<const K: u32, B: BitBlock>(table: &mut [u8], layout: BlockLayout<B>, digest: Digest) {
+    B::insert::<K>(Detected, table, index(layout.block(digest)), digest, layout.k());
 }
 
 fn insert_batch<const K: u32>(table: &mut [u8], layout: BlockLayout<impl BitBlock>, digests: &[Digest]) {
@@ -244,7 +248,7 @@ impl<B: BitBlock> BitPlaces for BlockLayout<B> {
 
     #[inline]
     fn contains(self, table: &[u8], digest: Digest) -> bool {
-        with_block_probes!(B, self.k(), K => contains::<K>(table, self, digest))
+        with_block_probes!(B, self.k(), K => contains::<K, B>(table, self, digest))
     }
 
     fn contains_batch(self, table: &[u8], digests: &[Digest], answers: &mut [bool]) {
@@ -253,7 +257,7 @@ impl<B: BitBlock> BitPlaces for BlockLayout<B> {
 
     #[inline]
     fn insert(self, table: &mut [u8], digest: Digest) {
-        with_block_probes!(B, self.k(), K => insert::<K>(table, self, digest));
+        with_block_probes!(B, self.k(), K => insert::<K, B>(table, self, digest));
     }
 
     fn insert_batch(self, table: &mut [u8], digests: &[Digest]) {

@@ -5,11 +5,12 @@ use amq_bits::Table;
 use amq_bits::prefetch::{prefetch_read, prefetch_write};
 use amq_bits::word::set_bit;
 
-use crate::batch::{index, probes, rolling, with_probes};
+use crate::batch::{Lookups, index, probes, rolling, with_probes};
 use crate::family::family;
 use crate::filter::{BitFilter, BitPlaces, WIDTH};
 use crate::layout::Layout;
 use crate::probes::Probes;
+use crate::scatter::scatter;
 
 /// A Bloom filter (Bloom, *Space/time trade-offs in hash coding with allowable errors*, CACM 1970) of any number of bits m, up to
 /// 2^60, and 1 to 64 probes k.
@@ -63,40 +64,48 @@ fn shifted(table: &[u8], position: u64) -> u8 {
     table[index(position >> 3)] >> (position & 7)
 }
 
+/// Lookups of bits.
 #[inline]
+fn lookups(table: &[u8], layout: Layout) -> Lookups<'_, Layout, impl Fn(&[u8], u64) -> u8> {
+    Lookups { table, layout, occupied: shifted }
+}
+
+/// Not inlined, so that the caller holds a jump to the code of one k and not that of all, which takes every register.
+#[inline(never)]
 fn contains<const K: u32>(table: &[u8], layout: Layout, digest: Digest) -> bool {
-    let mut positions = Probes::new(digest, layout.m());
-    for _ in 0..probes::<K>(layout.k()) {
-        if shifted(table, positions.next_position()) & 1 == 0 {
-            return false;
-        }
-    }
-    true
+    lookups(table, layout).contains::<K>(digest)
 }
 
 fn contains_batch<const K: u32>(table: &[u8], layout: Layout, digests: &[Digest], answers: &mut [bool]) {
-    rolling(
-        table,
-        digests,
-        |table, digest| fetch::<K>(table, layout, digest, prefetch_read),
-        |table, i, digest| answers[i] = contains::<K>(table, layout, digest),
-    );
+    lookups(table, layout).run::<K>(digests, answers, |table, digest| {
+        fetch::<K>(table, layout, digest, prefetch_read);
+    });
 }
 
+/// Sets each bit of a key.
 #[inline]
-fn insert<const K: u32>(table: &mut [u8], layout: Layout, digest: Digest) {
+fn set<const K: u32>(table: &mut [u8], layout: Layout, digest: Digest) {
     let mut positions = Probes::new(digest, layout.m());
     for _ in 0..probes::<K>(layout.k()) {
         set_bit(table, positions.next_position());
     }
 }
 
+/// Not inlined: see [`contains`].
+#[inline(never)]
+fn insert<const K: u32>(table: &mut [u8], layout: Layout, digest: Digest) {
+    set::<K>(table, layout, digest);
+}
+
 fn insert_batch<const K: u32>(table: &mut [u8], layout: Layout, digests: &[Digest]) {
+    if scatter::<K>(table, layout, digests) {
+        return;
+    }
     rolling(
         table,
         digests,
         |table, digest| fetch::<K>(table, layout, digest, prefetch_write),
-        |table, _, digest| insert::<K>(table, layout, digest),
+        |table, _, digest| set::<K>(table, layout, digest),
     );
 }
 

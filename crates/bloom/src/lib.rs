@@ -17,6 +17,8 @@ mod family;
 
 mod filter;
 
+mod scatter;
+
 mod free;
 
 mod blocked;

@@ -4,7 +4,7 @@ use amq::Digest;
 use amq_bits::prefetch::{prefetch_read, prefetch_write};
 
 use super::counters::Counters;
-use crate::batch::{index, probes, rolling, with_probes};
+use crate::batch::{Lookups, index, probes, rolling, with_probes};
 use crate::layout::{MOST_PROBES, Places};
 
 /// The counters of a key, in the order of its probes: where they are, and what they hold. A position that two probes meet appears
@@ -53,15 +53,14 @@ impl Seen {
     }
 }
 
+/// Lookups of counters.
 #[inline]
-fn contains_with<const K: u32, const BITS: u32>(table: &[u8], layout: impl Places, digest: Digest) -> bool {
-    let mut positions = layout.positions(digest);
-    for _ in 0..probes::<K>(layout.k()) {
-        if positions.next().is_none_or(|position| Counters::<BITS>::get(table, position) == 0) {
-            return false;
-        }
+fn lookups<P: Places, const BITS: u32>(table: &[u8], layout: P) -> Lookups<'_, P, impl Fn(&[u8], u64) -> u8> {
+    Lookups {
+        table,
+        layout,
+        occupied: |table: &[u8], position| u8::from(Counters::<BITS>::get(table, position) != 0),
     }
-    true
 }
 
 /// Asks for every line of a key.
@@ -83,7 +82,7 @@ fn fetch<const K: u32, const BITS: u32>(
 /// Whether no counter of the key is 0.
 #[inline]
 pub(super) fn contains<P: Places, const BITS: u32>(table: &[u8], layout: P, digest: Digest) -> bool {
-    with_probes!(layout.k(), K => contains_with::<K, BITS>(table, layout, digest))
+    with_probes!(layout.k(), K => lookups::<P, BITS>(table, layout).contains::<K>(digest))
 }
 
 /// [`contains`] for each.
@@ -93,12 +92,9 @@ pub(super) fn contains_batch<P: Places, const BITS: u32>(
     digests: &[Digest],
     answers: &mut [bool],
 ) {
-    with_probes!(layout.k(), K => rolling(
-        table,
-        digests,
-        |table, digest| fetch::<K, BITS>(table, layout, digest, prefetch_read),
-        |table, i, digest| answers[i] = contains_with::<K, BITS>(table, layout, digest),
-    ));
+    with_probes!(layout.k(), K => lookups::<P, BITS>(table, layout).run::<K>(digests, answers, |table, digest| {
+        fetch::<K, BITS>(table, layout, digest, prefetch_read);
+    }));
 }
 
 /// The smallest counter of the key.
