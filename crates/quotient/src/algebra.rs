@@ -6,6 +6,7 @@ use amq::{Intersect, MergeError, MultisetAlgebra, Union};
 use amq_bits::{Store, Table};
 
 use crate::filter::Header;
+use crate::resize::most_records;
 use crate::sorted::{Combine, combined, summed, truncated};
 use crate::{Filter, Geometry, Layout, OutOfMemory, Records};
 
@@ -14,9 +15,6 @@ impl From<OutOfMemory> for MergeError {
         Self::OutOfMemory { bytes: error.bytes }
     }
 }
-
-/// The load that results are kept at or below, where remainder bits are left to give: 19/20.
-const LOAD_LIMIT: (u64, u64) = (19, 20);
 
 impl<L: Layout, S: Store> Filter<L, S> {
     /// Whether both hold the same fingerprints equally often, over the same M: m may differ. Linear.
@@ -65,12 +63,7 @@ fn geometry_for<L: Layout>(
     let slots = slots.min(widest);
     let r = (fingerprints / u128::from(slots)).trailing_zeros();
     let mut geometry = Geometry::new(slots, r).ok_or(exhausted)?;
-    let limit = |slots: u64| {
-        let (part, whole) = LOAD_LIMIT;
-        // slots·19/20 without overflow: the rounding down is by less than one record.
-        (slots / whole * part + slots % whole * part / whole).max(fullest).min(slots - 1)
-    };
-    while records > limit(geometry.slots())
+    while records > most_records(geometry.slots(), fullest)
         && geometry.r() > L::R.0
         && let Some(doubled) = geometry.doubled()
     {

@@ -10,6 +10,7 @@ mod algebra;
 mod dynamic;
 mod filter;
 mod fingerprint;
+mod growing;
 mod insight;
 mod layout;
 mod rank_select;
@@ -20,6 +21,7 @@ mod three_bit;
 
 pub use filter::{Filter, PartsError, QuotientFilter, RankSelectQuotientFilter, Records};
 pub use fingerprint::Geometry;
+pub use growing::GrowingFilter;
 pub use insight::TableStats;
 pub use layout::{Layout, OutOfMemory};
 pub use rank_select::{RankSelect, RankSelectView};

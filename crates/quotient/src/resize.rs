@@ -21,6 +21,29 @@ impl<L: Layout> Filter<L, Table> {
         *self = moved;
         Ok(())
     }
+
+    /// Halves m as often as it is even, a remainder bit more can be stored, and the load stays at or below 0.95. No answer changes. One
+    /// pass, however often.
+    ///
+    /// # Errors
+    /// If the allocator refuses the smaller table; the filter is then as it was.
+    pub fn shrink_to_fit(&mut self) -> Result<(), ResizeError> {
+        let mut geometry = self.geometry();
+        while geometry.r() < L::R.1
+            && let Some(halved) = geometry.halved()
+            && self.records() <= most_records(halved.slots(), 0)
+        {
+            geometry = halved;
+        }
+        if geometry == self.geometry() { Ok(()) } else { self.move_to(geometry) }
+    }
+}
+
+/// The most records of `slots` slots at a load of at most 0.95, or of `fullest` if that is more; one slot stays empty.
+pub(crate) fn most_records(slots: u64, fullest: u64) -> u64 {
+    // slots·19/20 without overflow: the rounding down is by less than one record.
+    let (part, whole) = (19, 20);
+    (slots / whole * part + slots % whole * part / whole).max(fullest).min(slots - 1)
 }
 
 /// Doubles m and takes one bit from the remainder: F and M stay, hence every answer and the rate. The lowest r cannot grow.

@@ -19,7 +19,7 @@ impl RankSelect {
     pub(super) fn insert_record<L: Lines>(&self, lines: L, bytes: &mut [u8], home: Home) -> u64 {
         let Place { block, slot } = home.place;
         let base = self.base(block);
-        let Decoded { occupied, ends, starts } = self.decode(bytes, base);
+        let Decoded { occupied, ends, starts, .. } = self.decode(bytes, base);
         let bit = 1 << slot;
         let is_there = occupied & bit != 0;
         // Where a run behind all homes up to this one may start: beyond this slot if that is full.

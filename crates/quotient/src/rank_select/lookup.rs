@@ -30,6 +30,8 @@ pub(super) struct Decoded {
     /// Where the k-th run of a home in this block may start: the k-th one. At most 57 bits of it are used, so that a run that ends in
     /// the last slot has one behind it.
     pub(super) starts: u64,
+    /// As it is stored.
+    pub(super) offset: u64,
 }
 
 impl RankSelect {
@@ -39,9 +41,9 @@ impl RankSelect {
         let (offset, occupied) = self.shape.head(bytes, base);
         let ends = self.shape.ends(bytes, base);
         // An offset beyond the block leaves no end in it; 63 does too, and is a shift that exists.
-        let offset = offset.min(63);
-        let starts = ((ends & (u64::MAX << offset)) << 1) | (1 << offset);
-        Decoded { occupied, ends, starts }
+        let from = offset.min(63);
+        let starts = ((ends & (u64::MAX << from)) << 1) | (1 << from);
+        Decoded { occupied, ends, starts, offset }
     }
 
     /// Looks for a fingerprint in the block of its home.
@@ -99,16 +101,50 @@ impl RankSelect {
         }
     }
 
+    /// Looks for a fingerprint whose run leaves the block of its home, in this block and the one behind it.
+    #[inline(always)]
+    pub(super) fn probe_next<L: Lines>(&self, lines: L, bytes: &[u8], home: Home) -> Probe {
+        let Place { block, slot } = home.place;
+        let (base, size) = (self.base(block), self.size(block));
+        let Decoded { occupied, starts, offset, .. } = self.decode(bytes, base);
+        let rank = (occupied & ((1 << slot) - 1)).count_ones();
+        // How many of the runs of this block's homes before this one end in it; and where its own may start, if that is in it.
+        let ended = starts.count_ones() - 1;
+        let start = lines.select_or_64(starts, rank).max(slot);
+        let next_base = self.base(self.after(block));
+        let next_ends = self.shape.ends(bytes, next_base);
+        let next_offset = offset.saturating_sub(u64::from(size)).min(63);
+        let next_starts = ((next_ends & (u64::MAX << next_offset)) << 1) | (1 << next_offset);
+        let pair = lines.pair(next_starts, rank - ended.min(rank));
+        let behind = pair & pair.wrapping_sub(1);
+        if behind == 0 {
+            return Probe { found: false, leaves: true };
+        }
+        let here = low_mask(size) & !low_mask(start);
+        let there = behind - (pair ^ behind);
+        let found = self.is_in(lines, bytes, next_base, there, home.remainder)
+            || self.is_in(lines, bytes, base, here, home.remainder);
+        Probe { found, leaves: false }
+    }
+
     /// Whether there is a record of a fingerprint.
     #[inline(always)]
     pub(super) fn contains_home<L: Lines>(&self, lines: L, bytes: &[u8], home: Home) -> bool {
         let Probe { found, leaves } = self.probe(lines, bytes, home);
-        if leaves { self.contains_far(bytes, home) } else { found }
+        if leaves { self.contains_next(lines, bytes, home) } else { found }
     }
 
     /// The same for a run that leaves its block.
+    #[inline(always)]
+    pub(super) fn contains_next<L: Lines>(&self, lines: L, bytes: &[u8], home: Home) -> bool {
+        let Probe { found, leaves } = self.probe_next(lines, bytes, home);
+        if leaves { self.contains_far(bytes, home) } else { found }
+    }
+
+    /// The same for a run that leaves the next block too.
+    #[cold]
     #[inline(never)]
-    pub(super) fn contains_far(&self, bytes: &[u8], home: Home) -> bool {
+    fn contains_far(&self, bytes: &[u8], home: Home) -> bool {
         let run = self.run(bytes, home.place);
         self.first_at_least(bytes, home, run).is_some_and(|(_, equal)| equal)
     }

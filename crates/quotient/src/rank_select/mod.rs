@@ -28,14 +28,14 @@
 mod check;
 mod edit;
 mod iterate;
+mod jobs;
 mod load;
 mod lookup;
 mod place;
 mod shape;
 mod view;
 
-use amq::{Digest, InvariantError};
-use amq_bits::line::{Job, Lines, dispatch};
+use amq::{Digest, InvariantError, assert_same_length};
 use amq_bits::prefetch::prefetch_read;
 
 use crate::Geometry;
@@ -73,6 +73,26 @@ impl RankSelect {
         let (quotient, remainder) = self.geometry.split(digest);
         Home { place: self.place(quotient), remainder }
     }
+}
+
+impl RankSelect {
+    /// The same layout, with what follows from r known to the compiler.
+    #[inline(always)]
+    fn with_constant_r<const R: u32>(&self) -> Self {
+        let shape = const { Shape::new(R) };
+        debug_assert_eq!(shape, self.shape);
+        Self {
+            shape,
+            fields: const { Fields::new(R) },
+            inverse: const { inverse(Shape::new(R).slots) },
+            ..*self
+        }
+    }
+}
+
+/// floor(2^64/S) + 1.
+const fn inverse(slots: u32) -> u64 {
+    u64::MAX / slots as u64 + 1
 }
 
 impl Sealed for RankSelect {}
@@ -122,7 +142,12 @@ impl Layout for RankSelect {
 
     #[inline]
     fn contains(&self, bytes: &[u8], digest: Digest) -> bool {
-        dispatch(Contains { layout: self, bytes, digest })
+        jobs::contains(self, bytes, digest)
+    }
+
+    fn contains_batch(&self, bytes: &[u8], digests: &[Digest], answers: &mut [bool]) {
+        assert_same_length(digests, answers);
+        jobs::contains_batch(self, bytes, digests, answers);
     }
 
     #[inline]
@@ -136,12 +161,20 @@ impl Layout for RankSelect {
 
     #[inline]
     fn insert(&self, bytes: &mut [u8], digest: Digest) -> u64 {
-        dispatch(Insert { layout: self, bytes, digest })
+        jobs::insert(self, bytes, digest)
+    }
+
+    fn insert_batch(&self, bytes: &mut [u8], digests: &[Digest]) -> u64 {
+        jobs::insert_batch(self, bytes, digests)
     }
 
     #[inline]
     fn remove(&self, bytes: &mut [u8], digest: Digest) -> bool {
-        dispatch(Remove { layout: self, bytes, digest })
+        jobs::remove(self, bytes, digest)
+    }
+
+    fn remove_batch(&self, bytes: &mut [u8], digests: &[Digest]) -> u64 {
+        jobs::remove_batch(self, bytes, digests)
     }
 
     fn sorted<'a>(&self, bytes: &'a [u8]) -> impl Iterator<Item = (u64, u64)> + use<'a> {
@@ -158,50 +191,5 @@ impl Layout for RankSelect {
 
     fn check(&self, bytes: &[u8]) -> Result<u64, InvariantError> {
         self.check_table(bytes)
-    }
-}
-
-struct Contains<'a> {
-    layout: &'a RankSelect,
-    bytes: &'a [u8],
-    digest: Digest,
-}
-
-impl Job for Contains<'_> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn run<L: Lines>(self, lines: L) -> bool {
-        self.layout.contains_home(lines, self.bytes, self.layout.home(self.digest))
-    }
-}
-
-struct Insert<'a> {
-    layout: &'a RankSelect,
-    bytes: &'a mut [u8],
-    digest: Digest,
-}
-
-impl Job for Insert<'_> {
-    type Output = u64;
-
-    #[inline(always)]
-    fn run<L: Lines>(self, lines: L) -> u64 {
-        self.layout.insert_record(lines, self.bytes, self.layout.home(self.digest))
-    }
-}
-
-struct Remove<'a> {
-    layout: &'a RankSelect,
-    bytes: &'a mut [u8],
-    digest: Digest,
-}
-
-impl Job for Remove<'_> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn run<L: Lines>(self, lines: L) -> bool {
-        self.layout.remove_record(lines, self.bytes, self.layout.home(self.digest))
     }
 }

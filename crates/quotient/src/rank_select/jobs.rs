@@ -1,0 +1,239 @@
+//! The operations as jobs: compiled once for each way to handle lines and, where it pays, with r as a constant.
+
+use amq::Digest;
+use amq_bits::line::{Job, Lines, dispatch};
+use amq_bits::prefetch::prefetch_read;
+
+use super::lookup::Probe;
+use super::{Home, RankSelect};
+use crate::layout::LOOK_AHEAD;
+
+/// Any r, not known to the compiler.
+const ANY: u32 = 0;
+
+/// Dispatches a job for the layout's r: as a constant where lookups are to be fastest.
+macro_rules! for_r {
+    ($layout:expr, $job:ident { $($field:ident: $value:expr),* $(,)? }) => {
+        match $layout.shape.r {
+            8 => dispatch($job::<8> { layout: $layout, $($field: $value),* }),
+            12 => dispatch($job::<12> { layout: $layout, $($field: $value),* }),
+            16 => dispatch($job::<16> { layout: $layout, $($field: $value),* }),
+            _ => dispatch($job::<ANY> { layout: $layout, $($field: $value),* }),
+        }
+    };
+}
+
+/// The layout with r as a constant, unless it is any.
+#[inline(always)]
+fn constant<const R: u32>(layout: &RankSelect) -> RankSelect {
+    match R {
+        8 => layout.with_constant_r::<8>(),
+        12 => layout.with_constant_r::<12>(),
+        16 => layout.with_constant_r::<16>(),
+        _ => *layout,
+    }
+}
+
+#[inline]
+pub(super) fn contains(layout: &RankSelect, bytes: &[u8], digest: Digest) -> bool {
+    for_r!(layout, Contains { bytes: bytes, digest: digest })
+}
+
+/// Writes one answer for each digest, of which there are as many.
+pub(super) fn contains_batch(layout: &RankSelect, bytes: &[u8], digests: &[Digest], answers: &mut [bool]) {
+    for_r!(layout, ContainsBatch { bytes: bytes, digests: digests, answers: answers });
+}
+
+#[inline]
+pub(super) fn insert(layout: &RankSelect, bytes: &mut [u8], digest: Digest) -> u64 {
+    for_r!(layout, Insert { bytes: bytes, digest: digest })
+}
+
+pub(super) fn insert_batch(layout: &RankSelect, bytes: &mut [u8], digests: &[Digest]) -> u64 {
+    for_r!(layout, InsertBatch { bytes: bytes, digests: digests })
+}
+
+#[inline]
+pub(super) fn remove(layout: &RankSelect, bytes: &mut [u8], digest: Digest) -> bool {
+    for_r!(layout, Remove { bytes: bytes, digest: digest })
+}
+
+pub(super) fn remove_batch(layout: &RankSelect, bytes: &mut [u8], digests: &[Digest]) -> u64 {
+    for_r!(layout, RemoveBatch { bytes: bytes, digests: digests })
+}
+
+struct Contains<'a, const R: u32> {
+    layout: &'a RankSelect,
+    bytes: &'a [u8],
+    digest: Digest,
+}
+
+impl<const R: u32> Job for Contains<'_, R> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run<L: Lines>(self, lines: L) -> bool {
+        let layout = constant::<R>(self.layout);
+        layout.contains_home(lines, self.bytes, layout.home(self.digest))
+    }
+}
+
+/// Homes some way ahead of the work, so that each is computed once.
+struct Ring {
+    homes: [Home; Self::LEN],
+}
+
+impl Ring {
+    const LEN: usize = LOOK_AHEAD.next_power_of_two();
+
+    /// The first few homes, whose memory is asked for.
+    #[inline(always)]
+    fn new(layout: &RankSelect, bytes: &[u8], digests: &[Digest]) -> Self {
+        let mut ring = Self { homes: [layout.home(Digest::new(0)); Self::LEN] };
+        for (i, &digest) in digests.iter().take(LOOK_AHEAD).enumerate() {
+            ring.put(layout, bytes, i, digest);
+        }
+        ring
+    }
+
+    #[inline(always)]
+    fn put(&mut self, layout: &RankSelect, bytes: &[u8], i: usize, digest: Digest) {
+        let home = layout.home(digest);
+        prefetch_read(bytes, layout.base(home.place.block));
+        self.homes[i % Self::LEN] = home;
+    }
+
+    /// The home of digest `i`, having asked for the memory of a later one.
+    #[inline(always)]
+    fn take(&mut self, layout: &RankSelect, bytes: &[u8], i: usize, digests: &[Digest]) -> Home {
+        if let Some(&later) = digests.get(i + LOOK_AHEAD) {
+            self.put(layout, bytes, i + LOOK_AHEAD, later);
+        }
+        self.homes[i % Self::LEN]
+    }
+}
+
+struct ContainsBatch<'a, const R: u32> {
+    layout: &'a RankSelect,
+    bytes: &'a [u8],
+    digests: &'a [Digest],
+    answers: &'a mut [bool],
+}
+
+/// How many lookups whose run leaves its block are put off, to be done together.
+const PUT_OFF: usize = 64;
+
+impl<const R: u32> Job for ContainsBatch<'_, R> {
+    type Output = ();
+
+    /// Runs that leave their block would be a branch that is mispredicted and a line that has not been asked for. So these lookups are
+    /// put off, without a branch, and done when there are many of them.
+    #[inline(always)]
+    fn run<L: Lines>(self, lines: L) {
+        let layout = &constant::<R>(self.layout);
+        let Self { bytes, digests, answers, .. } = self;
+        let mut ring = Ring::new(layout, bytes, digests);
+        let mut put_off = [0_usize; PUT_OFF];
+        let mut waiting = 0;
+        let finish = |put_off: &[usize], answers: &mut [bool]| {
+            for &i in put_off {
+                answers[i] = layout.contains_next(lines, bytes, layout.home(digests[i]));
+            }
+        };
+        for i in 0..digests.len() {
+            let home = ring.take(layout, bytes, i, digests);
+            let Probe { found, leaves } = layout.probe(lines, bytes, home);
+            answers[i] = found;
+            put_off[waiting] = i;
+            waiting += usize::from(leaves);
+            // The next line is asked for where it is needed, this one again where not.
+            prefetch_read(
+                bytes,
+                layout.base(home.place.block) + if leaves { layout.shape.bytes as usize } else { 0 },
+            );
+            if waiting == PUT_OFF {
+                finish(&put_off, answers);
+                waiting = 0;
+            }
+        }
+        finish(&put_off[..waiting], answers);
+    }
+}
+
+struct Insert<'a, const R: u32> {
+    layout: &'a RankSelect,
+    bytes: &'a mut [u8],
+    digest: Digest,
+}
+
+impl<const R: u32> Job for Insert<'_, R> {
+    type Output = u64;
+
+    #[inline(always)]
+    fn run<L: Lines>(self, lines: L) -> u64 {
+        let layout = constant::<R>(self.layout);
+        layout.insert_record(lines, self.bytes, layout.home(self.digest))
+    }
+}
+
+struct InsertBatch<'a, const R: u32> {
+    layout: &'a RankSelect,
+    bytes: &'a mut [u8],
+    digests: &'a [Digest],
+}
+
+impl<const R: u32> Job for InsertBatch<'_, R> {
+    type Output = u64;
+
+    #[inline(always)]
+    fn run<L: Lines>(self, lines: L) -> u64 {
+        let layout = &constant::<R>(self.layout);
+        let Self { bytes, digests, .. } = self;
+        let mut ring = Ring::new(layout, bytes, digests);
+        let mut moved = 0;
+        for i in 0..digests.len() {
+            let home = ring.take(layout, bytes, i, digests);
+            moved = layout.insert_record(lines, bytes, home);
+        }
+        moved
+    }
+}
+
+struct Remove<'a, const R: u32> {
+    layout: &'a RankSelect,
+    bytes: &'a mut [u8],
+    digest: Digest,
+}
+
+impl<const R: u32> Job for Remove<'_, R> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run<L: Lines>(self, lines: L) -> bool {
+        let layout = constant::<R>(self.layout);
+        layout.remove_record(lines, self.bytes, layout.home(self.digest))
+    }
+}
+
+struct RemoveBatch<'a, const R: u32> {
+    layout: &'a RankSelect,
+    bytes: &'a mut [u8],
+    digests: &'a [Digest],
+}
+
+impl<const R: u32> Job for RemoveBatch<'_, R> {
+    type Output = u64;
+
+    #[inline(always)]
+    fn run<L: Lines>(self, lines: L) -> u64 {
+        let layout = &constant::<R>(self.layout);
+        let Self { bytes, digests, .. } = self;
+        let mut ring = Ring::new(layout, bytes, digests);
+        let mut removed = 0;
+        for i in 0..digests.len() {
+            let home = ring.take(layout, bytes, i, digests);
+            removed += u64::from(layout.remove_record(lines, bytes, home));
+        }
+        removed
+    }
+}
