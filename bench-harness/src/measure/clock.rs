@@ -45,22 +45,21 @@ impl Clock {
     /// Nanoseconds of `work` for each of `operations`, of which it does all each time it is called. It is called again, in one
     /// sample, while that is too short for the clock.
     pub fn time(&self, operations: u64, mut work: impl FnMut()) -> f64 {
-        self.time_fresh(operations, || (), |()| work())
+        self.time_fresh(operations, || (), |()| work()).0
     }
 
     /// As [`time`](Self::time), for work that needs something fresh each time: `prepare` is not timed, and neither is the
-    /// dropping of what `work` returns.
+    /// dropping of what `work` returns. What it returned last is returned too.
     pub fn time_fresh<T, R>(
         &self,
         operations: u64,
         mut prepare: impl FnMut() -> T,
         mut work: impl FnMut(T) -> R,
-    ) -> f64 {
+    ) -> (f64, R) {
         let input = prepare();
         let start = Instant::now();
-        let output = work(input);
+        let mut output = work(input);
         let once = start.elapsed();
-        drop(output);
         let shortest = self.shortest_sample();
         let (taken, loops) = if once >= shortest {
             (once, 1)
@@ -79,9 +78,13 @@ impl Clock {
             for input in inputs {
                 outputs.push(work(input));
             }
-            (start.elapsed(), loops)
+            let taken = start.elapsed();
+            if let Some(last) = outputs.pop() {
+                output = last;
+            }
+            (taken, loops)
         };
-        taken.as_secs_f64() * 1e9 / f64::from(loops) / operations.max(1) as f64
+        (taken.as_secs_f64() * 1e9 / f64::from(loops) / operations.max(1) as f64, output)
     }
 }
 

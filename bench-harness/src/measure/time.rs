@@ -104,33 +104,26 @@ impl Subject {
     }
 
     fn run(&mut self, works: &[Work], queries: &Queries, clock: &Clock) -> Result<Vec<Option<f64>>, Fault> {
-        let mut times = vec![None; works.len()];
-        let mut set = |of: &dyn Fn(&Work) -> bool, ns: f64| {
-            if let Some(place) = works.iter().position(of) {
-                times[place] = Some(ns);
-            }
-        };
-        set(&|work| work.workload == Workload::Build, self.time_build(queries, clock)?);
-
-        let filter = self.build(&queries.members)?;
+        let members = &queries.members;
+        let (build_ns, filter) = timed(clock, members.len(), || Ok(()), |()| self.build(black_box(members)))?;
         self.warm_up(&*filter, queries)?;
-        for (place, work) in works.iter().enumerate() {
-            if work.workload == Workload::Lookup {
-                times[place] = Some(self.time_lookup(&*filter, work, queries, clock)?);
-            }
-        }
-        drop(filter);
-
-        for (place, work) in works.iter().enumerate() {
-            times[place] = match work.workload {
+        let mut times = Vec::with_capacity(works.len());
+        // What the last fill has left is what the removals begin with.
+        let mut filled = None;
+        for work in works {
+            times.push(match work.workload {
+                Workload::Build => Some(build_ns),
+                Workload::Lookup => Some(self.time_lookup(&*filter, work, queries, clock)?),
                 Workload::Insert if self.descriptor.can(Capability::Insert) => {
-                    Some(self.time_insert(work.mode, queries, clock)?)
+                    let (ns, filter) = self.time_insert(work.mode, members, clock)?;
+                    filled = Some(filter);
+                    Some(ns)
                 }
                 Workload::Remove if self.descriptor.can(Capability::Remove) => {
-                    Some(self.time_remove(queries, clock)?)
+                    Some(self.time_remove(filled.take(), queries, clock)?)
                 }
-                _ => times[place],
-            };
+                Workload::Insert | Workload::Remove => None,
+            });
         }
         Ok(times)
     }
@@ -138,23 +131,6 @@ impl Subject {
     fn build(&self, digests: &[Digest]) -> Result<Box<dyn Erased>, Fault> {
         (self.descriptor.build)(digests, &self.spec)
             .map_err(|error| Fault { status: status_of(&error), reason: format!("in its timing: {error}") })
-    }
-
-    fn time_build(&self, queries: &Queries, clock: &Clock) -> Result<f64, Fault> {
-        let members = &queries.members;
-        let mut failure = None;
-        let ns = clock.time_fresh(
-            members.len() as u64,
-            || (),
-            |()| {
-                let built = self.build(black_box(members));
-                if let Err(fault) = &built {
-                    failure = Some(fault.clone());
-                }
-                built
-            },
-        );
-        failure.map_or(Ok(ns), Err)
     }
 
     /// Answers every array once: caches, branch predictors and page tables are then as in a program that runs, and the hits
@@ -212,47 +188,61 @@ impl Subject {
         Ok(ns)
     }
 
-    fn time_insert(&self, mode: Mode, queries: &Queries, clock: &Clock) -> Result<f64, Fault> {
-        let members = &queries.members;
-        let mut failure = None;
-        let ns = clock.time_fresh(
-            members.len() as u64,
+    fn time_insert(
+        &self,
+        mode: Mode,
+        members: &[Digest],
+        clock: &Clock,
+    ) -> Result<(f64, Box<dyn Erased>), Fault> {
+        timed(
+            clock,
+            members.len(),
             || self.build(&[]),
-            |filter| {
-                let mut filter = filter?;
-                if let Err(fault) = insert_all(&mut *filter, members, mode) {
-                    failure = Some(fault);
-                }
-                Ok::<_, Fault>(filter)
+            |mut filter| {
+                insert_all(&mut *filter, members, mode)?;
+                Ok(filter)
             },
-        );
-        failure.map_or(Ok(ns), Err)
+        )
     }
 
-    fn time_remove(&self, queries: &Queries, clock: &Clock) -> Result<f64, Fault> {
+    /// `filled` holds all members, as after a fill; more of its kind are made where one round is too short for the clock.
+    fn time_remove(
+        &self,
+        mut filled: Option<Box<dyn Erased>>,
+        queries: &Queries,
+        clock: &Clock,
+    ) -> Result<f64, Fault> {
         let removals = &queries.removals;
-        let mut failure = None;
-        let ns = clock.time_fresh(
-            removals.len() as u64,
-            || {
-                let mut filter = self.build(&[])?;
-                insert_all(&mut *filter, &queries.members, Mode::Batch)?;
-                Ok::<_, Fault>(filter)
-            },
-            |filter| {
-                let mut filter = filter?;
-                let removed = filter.as_remove().map_or(0, |filter| {
-                    removals.iter().map(|&digest| u64::from(filter.remove(digest))).sum::<u64>()
-                });
-                if removed != removals.len() as u64 {
-                    failure =
-                        Some(defect(format!("of {} members, {removed} could be removed", removals.len())));
-                }
-                Ok::<_, Fault>(filter)
-            },
-        );
-        failure.map_or(Ok(ns), Err)
+        let fill = || {
+            if let Some(filled) = filled.take() {
+                return Ok(filled);
+            }
+            let mut filter = self.build(&[])?;
+            insert_all(&mut *filter, &queries.members, Mode::Batch)?;
+            Ok(filter)
+        };
+        let remove = |mut filter: Box<dyn Erased>| {
+            let removed = filter.as_remove().map_or(0, |filter| {
+                removals.iter().map(|&digest| u64::from(filter.remove(digest))).sum::<u64>()
+            });
+            if removed != removals.len() as u64 {
+                return Err(defect(format!("of {} members, {removed} could be removed", removals.len())));
+            }
+            Ok(filter)
+        };
+        Ok(timed(clock, removals.len(), fill, remove)?.0)
     }
+}
+
+/// Nanoseconds of `work` for each of `operations`, and what it made last. `prepare` is not timed.
+fn timed<T, R>(
+    clock: &Clock,
+    operations: usize,
+    prepare: impl FnMut() -> Result<T, Fault>,
+    mut work: impl FnMut(T) -> Result<R, Fault>,
+) -> Result<(f64, R), Fault> {
+    let (ns, made) = clock.time_fresh(operations as u64, prepare, |input| work(input?));
+    Ok((ns, made?))
 }
 
 fn defect(reason: String) -> Fault {

@@ -33,6 +33,9 @@ pub struct Sweep {
     pub deadline_seconds: f64,
     /// MiB of address space that a measuring process may use.
     pub memory_limit_mib: Count,
+    /// The foreign crates' filters that take part; all of them, if this is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peers: Option<Vec<String>>,
     /// How many absent keys are asked.
     pub queries: Queries,
     /// The axis over (n, ε).

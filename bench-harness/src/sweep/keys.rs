@@ -454,7 +454,7 @@ mod tests {
 
     #[test]
     fn a_file_gives_its_keys_and_others() {
-        let names: String = (0..500).map(|i| format!("key {i}\n")).collect();
+        let names = (0..500).map(|i| format!("key {i}")).collect::<Vec<_>>().join("\n");
         let file = Keys::File(file(names.as_bytes()));
         let prepared = file.prepare(7, 400, 1234, 64).unwrap();
         let material = &prepared.material;

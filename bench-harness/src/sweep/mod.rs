@@ -156,7 +156,7 @@ fn plan(options: &Options, stored: Option<&Header>) -> Result<Plan> {
         (None, Some(header)) => {
             select(&header.filters.iter().map(|filter| filter.name.clone()).collect::<Vec<_>>())?
         }
-        (None, None) => registry::filters(),
+        (None, None) => taking_part(&sweep)?,
     };
     let filters: Vec<_> = filters
         .into_iter()
@@ -176,6 +176,17 @@ fn plan(options: &Options, stored: Option<&Header>) -> Result<Plan> {
         "there is nothing to measure: the chosen filters take part in no group of this sweep"
     );
     Ok(Plan { sweep, keys, key_file, filters, seed, groups })
+}
+
+/// Every filter of ours, and the peers that the sweep names: all, if it names none.
+fn taking_part(sweep: &Sweep) -> Result<Vec<&'static Descriptor>> {
+    let all = registry::filters();
+    let Some(peers) = sweep.peers.as_ref().filter(|_| cfg!(feature = "peers")) else { return Ok(all) };
+    let chosen = select(peers).context("in the sweep's peers")?;
+    Ok(all
+        .into_iter()
+        .filter(|filter| filter.peer.is_none() || chosen.iter().any(|peer| peer.name == filter.name))
+        .collect())
 }
 
 fn select(names: &[String]) -> Result<Vec<&'static Descriptor>> {

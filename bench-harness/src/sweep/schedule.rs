@@ -1,7 +1,10 @@
 //! One group from start to end: every filter verified in a process of its own, then those that pass timed beside each other.
 
+use std::panic::resume_unwind;
 use std::process::Command;
-use std::sync::atomic::AtomicBool;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
@@ -14,6 +17,13 @@ use super::keys::{Keys, Prepared};
 use crate::measure::verify::{Phase, Verdict};
 use crate::store::cell::Status;
 use crate::store::sample::{Facts, Fault, Floor, GroupDone, GroupStart, Sample, Time, Verify};
+
+/// Up to so many keys, filters are verified side by side, one on each core: nothing is timed then. Beyond it each gets the
+/// machine's memory for itself.
+const SIDE_BY_SIDE_UP_TO: u64 = 4_000_000;
+
+/// Told what is being done.
+pub type Report<'a> = &'a mut (dyn FnMut(&str) + Send);
 
 /// What groups are run with.
 #[derive(Debug)]
@@ -37,7 +47,7 @@ impl Scheduler<'_> {
     ///
     /// # Errors
     /// If the harness fails; what a filter does wrong is in the samples.
-    pub fn run(&self, group: &Group, report: &mut dyn FnMut(&str)) -> Stoppable<Vec<Sample>> {
+    pub fn run(&self, group: &Group, report: Report<'_>) -> Stoppable<Vec<Sample>> {
         let start = Instant::now();
         report("preparing keys");
         let n = group.point.n();
@@ -53,9 +63,8 @@ impl Scheduler<'_> {
             works: self.sweep.works(),
         })];
         let mut passed = Vec::new();
-        for filter in &group.filters {
-            report(&format!("verifying {}", filter.name));
-            let verdict = match self.verify(group, &prepared, filter.name)? {
+        for (filter, verdict) in group.filters.iter().zip(self.verify_all(group, &prepared, report)) {
+            let verdict = match verdict? {
                 Ok(verdict) => verdict,
                 Err(interrupted) => return Ok(Err(interrupted)),
             };
@@ -76,6 +85,34 @@ impl Scheduler<'_> {
         let seconds = start.elapsed().as_secs_f64();
         samples.push(Sample::GroupDone(GroupDone { group: group.index, seconds }));
         Ok(Ok(samples))
+    }
+
+    /// Verifies every filter in a process of its own, in the order of the group.
+    fn verify_all(&self, group: &Group, prepared: &Prepared, report: Report<'_>) -> Vec<Stoppable<Verdict>> {
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let workers = if group.point.n() <= SIDE_BY_SIDE_UP_TO { cores } else { 1 };
+        let next = AtomicUsize::new(0);
+        let report = Mutex::new(report);
+        let work = || {
+            let mut verdicts = Vec::new();
+            loop {
+                let place = next.fetch_add(1, Ordering::Relaxed);
+                let Some(filter) = group.filters.get(place) else { return verdicts };
+                if let Ok(mut report) = report.lock() {
+                    report(&format!("verifying {}", filter.name));
+                }
+                verdicts.push((place, self.verify(group, prepared, filter.name)));
+            }
+        };
+        let mut verdicts: Vec<_> = thread::scope(|scope| {
+            let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+            workers
+                .into_iter()
+                .flat_map(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)))
+                .collect()
+        });
+        verdicts.sort_by_key(|(place, _)| *place);
+        verdicts.into_iter().map(|(_, verdict)| verdict).collect()
     }
 
     fn verify(&self, group: &Group, prepared: &Prepared, filter: &str) -> Stoppable<Verdict> {
@@ -108,7 +145,7 @@ impl Scheduler<'_> {
         prepared: &Prepared,
         mut filters: Vec<TimedFilter>,
         samples: &mut Vec<Sample>,
-        report: &mut dyn FnMut(&str),
+        report: Report<'_>,
     ) -> Stoppable<()> {
         let number = group.index;
         while !filters.is_empty() {
