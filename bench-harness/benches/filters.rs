@@ -7,14 +7,17 @@ use std::hint::black_box;
 
 use amq::{Capability, Descriptor, Digest, Erased, Key, Spec};
 use amq_families::FAMILIES;
-use criterion::{BatchSize, BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime};
+use criterion::{
+    BatchSize, BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main,
+    measurement::WallTime,
+};
 
 /// In the caches, and beyond the second level.
 const SIZES: [u64; 2] = [10_000, 1_000_000];
 const FPR: f64 = 1.0 / 256.0;
 const SEED: u64 = 1;
 /// Lookups in one iteration: enough for a plain loop, few enough to stay near what is measured.
-const QUERIES: u64 = 10_000;
+const QUERIES: usize = 10_000;
 
 fn digests(range: std::ops::Range<u64>) -> Vec<Digest> {
     range.map(|key| key.digest(SEED)).collect()
@@ -48,62 +51,94 @@ fn over_families(
 }
 
 fn build(criterion: &mut Criterion) {
-    over_families(criterion, "build", None, |n| n, |group, id, family, keys| {
-        group.bench_function(id, |bencher| bencher.iter_with_large_drop(|| built(family, black_box(keys))));
-    });
+    over_families(
+        criterion,
+        "build",
+        None,
+        |n| n,
+        |group, id, family, keys| {
+            group.bench_function(id, |bencher| {
+                bencher.iter_with_large_drop(|| built(family, black_box(keys)));
+            });
+        },
+    );
 }
 
 fn insert(criterion: &mut Criterion) {
-    over_families(criterion, "insert", Some(Capability::Insert), |n| n, |group, id, family, keys| {
-        group.bench_function(id, |bencher| {
-            bencher.iter_batched_ref(
-                || (family.build)(&[], &spec(keys.len() as u64)).expect("an empty filter can be made"),
-                |filter| {
-                    let filter = filter.as_insert().expect("the family inserts");
-                    for &digest in keys {
-                        filter.insert(digest).expect("the capacity suffices");
-                    }
-                },
-                BatchSize::LargeInput,
-            );
-        });
-    });
+    over_families(
+        criterion,
+        "insert",
+        Some(Capability::Insert),
+        |n| n,
+        |group, id, family, keys| {
+            group.bench_function(id, |bencher| {
+                bencher.iter_batched_ref(
+                    || (family.build)(&[], &spec(keys.len() as u64)).expect("an empty filter can be made"),
+                    |filter| {
+                        let filter = filter.as_insert().expect("the family inserts");
+                        for &digest in keys {
+                            filter.insert(digest).expect("the capacity suffices");
+                        }
+                    },
+                    BatchSize::LargeInput,
+                );
+            });
+        },
+    );
 }
 
 fn lookup_hit(criterion: &mut Criterion) {
-    over_families(criterion, "lookup-hit", None, |_| QUERIES, |group, id, family, keys| {
-        let filter = built(family, keys);
-        // A stride that is coprime to n: members in an order that is not the one they went in.
-        let queries: Vec<Digest> = (0..QUERIES).map(|i| keys[(i * 7_919 % keys.len() as u64) as usize]).collect();
-        group.bench_function(id, |bencher| bencher.iter(|| filter.count_hits(black_box(&queries))));
-    });
+    over_families(
+        criterion,
+        "lookup-hit",
+        None,
+        |_| QUERIES as u64,
+        |group, id, family, keys| {
+            let filter = built(family, keys);
+            // Members in an order that is not the one they went in: the stride is a prime.
+            let queries: Vec<Digest> = keys.iter().copied().cycle().step_by(7_919).take(QUERIES).collect();
+            group.bench_function(id, |bencher| bencher.iter(|| filter.count_hits(black_box(&queries))));
+        },
+    );
 }
 
 fn lookup_miss(criterion: &mut Criterion) {
-    over_families(criterion, "lookup-miss", None, |_| QUERIES, |group, id, family, keys| {
-        let filter = built(family, keys);
-        let n = keys.len() as u64;
-        let queries = digests(n..n + QUERIES);
-        group.bench_function(id, |bencher| bencher.iter(|| filter.count_hits(black_box(&queries))));
-    });
+    over_families(
+        criterion,
+        "lookup-miss",
+        None,
+        |_| QUERIES as u64,
+        |group, id, family, keys| {
+            let filter = built(family, keys);
+            let n = keys.len() as u64;
+            let queries = digests(n..n + QUERIES as u64);
+            group.bench_function(id, |bencher| bencher.iter(|| filter.count_hits(black_box(&queries))));
+        },
+    );
 }
 
 fn remove(criterion: &mut Criterion) {
-    over_families(criterion, "remove", Some(Capability::Remove), |n| n / 10, |group, id, family, keys| {
-        let gone = &keys[..keys.len() / 10];
-        group.bench_function(id, |bencher| {
-            bencher.iter_batched_ref(
-                || built(family, keys),
-                |filter| {
-                    let filter = filter.as_remove().expect("the family removes");
-                    for &digest in gone {
-                        black_box(filter.remove(digest));
-                    }
-                },
-                BatchSize::LargeInput,
-            );
-        });
-    });
+    over_families(
+        criterion,
+        "remove",
+        Some(Capability::Remove),
+        |n| n / 10,
+        |group, id, family, keys| {
+            let gone = &keys[..keys.len() / 10];
+            group.bench_function(id, |bencher| {
+                bencher.iter_batched_ref(
+                    || built(family, keys),
+                    |filter| {
+                        let filter = filter.as_remove().expect("the family removes");
+                        for &digest in gone {
+                            black_box(filter.remove(digest));
+                        }
+                    },
+                    BatchSize::LargeInput,
+                );
+            });
+        },
+    );
 }
 
 criterion_group!(benches, build, insert, lookup_hit, lookup_miss, remove);
