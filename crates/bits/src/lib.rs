@@ -22,6 +22,8 @@ pub mod block;
 
 pub mod line;
 
+pub mod columns;
+
 pub mod arch;
 
 pub mod prefetch;

@@ -1,6 +1,7 @@
 //! The tokens where nothing can be detected: types without a value.
 
-use crate::block::Blocks;
+use crate::block::{Blocks, Word};
+use crate::columns::Columns;
 use crate::line::Lines;
 use crate::rank_select::Select;
 
@@ -55,12 +56,12 @@ macro_rules! no_blocks {
             }
 
             #[inline]
-            fn spread_contains(self, _block: &[u8; 64], _word: u64, _count: u32) -> bool {
+            fn spread_contains(self, _block: &[u8; 64], _word: Word, _count: u32) -> bool {
                 match self {}
             }
 
             #[inline]
-            fn spread_insert(self, _block: &mut [u8; 64], _word: u64, _count: u32) {
+            fn spread_insert(self, _block: &mut [u8; 64], _word: Word, _count: u32) {
                 match self {}
             }
 
@@ -140,4 +141,46 @@ no_lines! {
     WideLines,
     /// Proof of AVX-512 and PDEP; here it cannot exist.
     WiderLines,
+}
+
+/// Declares a token of counting instructions that cannot exist here.
+macro_rules! no_columns {
+    ($(#[$doc:meta] $name:ident),* $(,)?) => {$(
+        #[$doc]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name {}
+
+        impl $name {
+            /// Always `None`.
+            #[inline]
+            pub fn detect() -> Option<Self> {
+                None
+            }
+        }
+
+        impl Columns for $name {
+            #[inline]
+            fn parities<const N: usize>(
+                self,
+                _bytes: &[u8],
+                _blocks: [usize; N],
+                _masks: [u64; N],
+                _columns: u32,
+            ) -> u32 {
+                match self {}
+            }
+
+            #[inline]
+            fn run<R>(self, _work: impl FnOnce() -> R) -> R {
+                match self {}
+            }
+        }
+    )*};
+}
+
+no_columns! {
+    /// Proof of POPCNT; here it cannot exist.
+    Popcnt,
+    /// Proof of AVX-512 with VPOPCNTDQ; here it cannot exist.
+    Popcnt512,
 }

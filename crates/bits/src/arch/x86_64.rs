@@ -1,6 +1,7 @@
 //! Tokens of x86-64.
 
 mod blocks;
+mod columns;
 mod lines;
 
 use core::arch::x86_64::_pdep_u64;
@@ -9,6 +10,7 @@ use std::sync::OnceLock;
 use crate::rank_select::Select;
 
 pub use blocks::{Avx2, Avx512};
+pub use columns::{Popcnt, Popcnt512};
 pub use lines::{WideLines, WiderLines};
 
 /// Proof that this processor has BMI1, BMI2, LZCNT and POPCNT, and a fast PDEP.
