@@ -7,9 +7,10 @@ use amq::{
     Amq, BuildError, Capable, Digest, Family, InvariantError, Kind, Plan, Space, Spec, SpecError,
     assert_same_length, attempt_seed, capabilities, theory,
 };
+use amq_bits::columns::dispatch;
 use amq_bits::{Store, Table};
 
-use crate::batch;
+use crate::batch::{Batch, One};
 use crate::build::{MAX_ATTEMPTS, build, peak_bytes};
 use crate::geometry::BLOCK;
 use crate::hashes::rehash;
@@ -119,6 +120,7 @@ impl<W: Width, S: Store> BumpedRibbon<W, S> {
     }
 
     /// Bits of a slot.
+    #[inline]
     pub fn r(&self) -> u32 {
         self.size.layout.r()
     }
@@ -138,8 +140,15 @@ impl<W: Width, S: Store> BumpedRibbon<W, S> {
         self.seed
     }
 
-    /// Finds the layer of a digest, and its window there.
+    /// Bytes of a block of slots.
     #[inline]
+    pub(crate) fn block_bytes(&self) -> usize {
+        self.size.layout.block_bytes()
+    }
+
+    /// Finds the layer of a digest, and its window there.
+    #[expect(clippy::inline_always, reason = "into the code compiled for the features")]
+    #[inline(always)]
     pub(crate) fn question(&self, bytes: &[u8], digest: Digest) -> Question {
         let (layout, layers) = (&self.size.layout, self.size.geometry.layers());
         let mut hash = digest.remix(self.hash_seed).get();
@@ -215,12 +224,12 @@ impl<W: Width, S: Store> Amq for BumpedRibbon<W, S> {
     #[inline]
     fn contains(&self, digest: Digest) -> bool {
         let bytes = self.store.bytes();
-        batch::answer::<W>(bytes, &self.size.layout, &self.question(bytes, digest))
+        dispatch(One { filter: self, bytes, digest })
     }
 
     fn contains_batch(&self, digests: &[Digest], answers: &mut [bool]) {
         assert_same_length(digests, answers);
-        batch::run(self, self.store.bytes(), &self.size.layout, digests, answers);
+        dispatch(Batch { filter: self, bytes: self.store.bytes(), digests, answers });
     }
 
     /// Distinct digests.

@@ -7,6 +7,8 @@
 
 use core::fmt::Debug;
 
+use amq_bits::columns::Columns;
+
 /// A width, as a type: [`W64`] or [`W128`]. Sealed.
 pub trait Width: Window + Debug + Send + Sync + 'static {
     /// The short name of the family of this width.
@@ -48,6 +50,15 @@ pub trait Window: Copy {
 
     /// Blocks of 64 slots that a window can touch.
     const BLOCKS: usize;
+
+    /// The XOR of the slots, of `r` bits, that the masks select of the blocks.
+    fn parities(
+        columns: impl Columns,
+        bytes: &[u8],
+        blocks: [usize; MAX_BLOCKS],
+        masks: [u64; MAX_BLOCKS],
+        r: u32,
+    ) -> u32;
 
     /// What the default size has to spare. Found by counting first attempts that succeed, at r = 32, where no key is implied
     /// by others: at least 19 of 20 at every size, 99 of 100 at most sizes.
@@ -111,6 +122,18 @@ impl Window for W64 {
     const SHARE: u64 = 24;
     const BLOCKS: usize = 2;
     const SPARE: Spare = Spare { one_layer: 16, root: 6, some: 44 };
+
+    #[expect(clippy::inline_always, reason = "into the code compiled for the features")]
+    #[inline(always)]
+    fn parities(
+        columns: impl Columns,
+        bytes: &[u8],
+        [a, b, _]: [usize; MAX_BLOCKS],
+        [for_a, for_b, _]: [u64; MAX_BLOCKS],
+        r: u32,
+    ) -> u32 {
+        columns.parities(bytes, [a, b], [for_a, for_b], r)
+    }
 }
 
 impl Width for W128 {
@@ -126,6 +149,18 @@ impl Window for W128 {
     const SHARE: u64 = 48;
     const BLOCKS: usize = 3;
     const SPARE: Spare = Spare { one_layer: 32, root: 8, some: 64 };
+
+    #[expect(clippy::inline_always, reason = "into the code compiled for the features")]
+    #[inline(always)]
+    fn parities(
+        columns: impl Columns,
+        bytes: &[u8],
+        blocks: [usize; MAX_BLOCKS],
+        masks: [u64; MAX_BLOCKS],
+        r: u32,
+    ) -> u32 {
+        columns.parities(bytes, blocks, masks, r)
+    }
 }
 
 /// The first 64 fractional bits of the square roots of 3, 5 and 7: odd, and with no pattern to them.
