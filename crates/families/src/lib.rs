@@ -11,6 +11,8 @@ amq::families! {
     amq_bloom::BlockedCountingBloom,
     amq_quotient::QuotientFilter,
     amq_xor::XorFilter,
+    amq_ribbon::RibbonFilter,
+    amq_ribbon::WideRibbonFilter,
 }
 
 #[cfg(test)]
