@@ -7,7 +7,7 @@ use amq_bits::{Store, Table};
 
 use crate::filter::Header;
 use crate::resize::most_records;
-use crate::sorted::{Combine, combined, summed, truncated};
+use crate::sorted::{Combine, Stream, truncated};
 use crate::{Filter, Geometry, Layout, OutOfMemory, Records};
 
 impl From<OutOfMemory> for MergeError {
@@ -75,15 +75,29 @@ fn geometry_for<L: Layout>(
 impl<L: Layout> Filter<L, Table> {
     fn combine(&self, other: &Self, how: Combine, records: Records) -> Result<Self, MergeError> {
         let fingerprints = common_fingerprints(&[self, other])?;
-        let stream = || combined(self.coarsened(fingerprints), other.coarsened(fingerprints), how);
-        // One pass counts, one writes.
-        let len: u64 = stream().map(|(_, multiplicity)| multiplicity).sum();
+        let stream = || Stream::combined(self.coarsened(fingerprints), other.coarsened(fingerprints), how);
         let own = self.geometry().slots();
         let slots = if how == Combine::Difference { own } else { own.max(other.geometry().slots()) };
         let fullest = self.records().max(other.records());
-        let geometry = geometry_for::<L>(fingerprints, slots, len, fullest)?;
-        let layout = L::new(geometry).ok_or(MergeError::RemainderExhausted { records: len })?;
-        Ok(Self::load(Header { layout, seed: self.seed(), len, records }, stream())?)
+        // The fewest and the most records that there can be. If both go into the same table, nothing need be counted before.
+        let (left, right) = (self.records(), other.records());
+        let (fewest, most) = match how {
+            Combine::Sum => (left.saturating_add(right), left.saturating_add(right)),
+            Combine::Union => (left.max(right), left.saturating_add(right)),
+            Combine::Intersection => (0, left.min(right)),
+            Combine::Difference => (left.saturating_sub(right), left),
+        };
+        let geometry_of = |records| geometry_for::<L>(fingerprints, slots, records, fullest);
+        let geometry = match (geometry_of(fewest), geometry_of(most)) {
+            (Ok(smallest), Ok(largest)) if smallest == largest => smallest,
+            _ => geometry_of(stream().map(|(_, multiplicity)| multiplicity).sum())?,
+        };
+        let layout = L::new(geometry).ok_or(MergeError::RemainderExhausted { records: most })?;
+        let mut len = 0;
+        let counted = stream().inspect(|&(_, multiplicity)| len += multiplicity);
+        let mut result = Self::load(Header { layout, seed: self.seed(), len: 0, records }, counted)?;
+        result.header.len = len;
+        Ok(result)
     }
 }
 
@@ -139,11 +153,7 @@ impl<L: Layout> MultisetAlgebra for Filter<L, Table> {
         let layout = L::new(geometry).ok_or(exhausted(len))?;
         let seed = operands.first().map_or(0, |first| first.seed());
         let header = Header { layout, seed, len, records };
-        let streams = || operands.iter().map(|operand| operand.coarsened(fingerprints));
-        if let &[left, right] = operands {
-            let pair = combined(left.coarsened(fingerprints), right.coarsened(fingerprints), Combine::Sum);
-            return Ok(Self::load(header, pair)?);
-        }
-        Ok(Self::load(header, summed(streams().collect::<Vec<_>>()))?)
+        let streams = operands.iter().map(|operand| operand.coarsened(fingerprints)).collect::<Vec<_>>();
+        Ok(Self::load(header, Stream::summed(streams).into_iter().flatten())?)
     }
 }

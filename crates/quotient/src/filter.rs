@@ -7,7 +7,7 @@ use amq::{Amq, BuildError, Digest, Family, InvariantError, Kind, Plan, Space, Sp
 use amq_bits::{Store, StoreMut, Table};
 
 use crate::sorted::grouped;
-use crate::{Geometry, Layout, OutOfMemory, RankSelect, ThreeBit, sizing};
+use crate::{Geometry, Layout, OutOfMemory, RankSelect, ThreeBit, radix, sizing};
 
 /// The quotient filter with three state bits a slot: r + 3 bits for each of m slots, r from 1 to 54.
 ///
@@ -304,8 +304,8 @@ where
         Ok(sizing::plan::<L>(spec)?.0)
     }
 
-    /// Sorts the fingerprints and writes the table in one pass: much faster than insertions in random order, and the same bytes.
-    /// Needs 8 bytes a digest beside the table.
+    /// Sorts the fingerprints by their digits and writes the table in one pass: much faster than insertions in random order, and the
+    /// same bytes. Needs 16 bytes a digest beside the table.
     fn build(digests: &[Digest], spec: &Spec) -> Result<Self, BuildError> {
         let (_, layout) = sizing::plan::<L>(spec)?;
         let geometry = layout.geometry();
@@ -313,14 +313,16 @@ where
         if len > limit {
             return Err(BuildError::Full { records: len, limit });
         }
-        let mut fingerprints = Vec::new();
-        fingerprints
-            .try_reserve_exact(digests.len())
-            .map_err(|_| BuildError::OutOfMemory { bytes: len.saturating_mul(8) })?;
-        fingerprints.extend(digests.iter().map(|&digest| geometry.fingerprint(digest)));
-        fingerprints.sort_unstable();
+        let mut fingerprints = zeros(digests.len())?;
+        for (fingerprint, &digest) in fingerprints.iter_mut().zip(digests) {
+            *fingerprint = geometry.fingerprint(digest);
+        }
+        let mut scratch = zeros(digests.len())?;
+        // The highest fingerprint is M - 1.
+        let bits = 128 - (geometry.fingerprints() - 1).leading_zeros();
+        let sorted = radix::sort(&mut fingerprints, &mut scratch, bits);
         let header = Header { layout, seed: spec.seed(), len, records: Records::OnePerInsertion };
-        Ok(Self::load(header, grouped(fingerprints.iter().map(|&fingerprint| (fingerprint, 1))))?)
+        Ok(Self::load(header, grouped(sorted.iter().map(|&fingerprint| (fingerprint, 1))))?)
     }
 
     fn table(&self) -> &[u8] {
@@ -330,6 +332,16 @@ where
     fn check_invariants(&self) -> Result<(), InvariantError> {
         Self::check_invariants(self)
     }
+}
+
+/// So many zeros, or an error instead of an abort.
+fn zeros(len: usize) -> Result<Vec<u64>, BuildError> {
+    let mut numbers = Vec::new();
+    numbers
+        .try_reserve_exact(len)
+        .map_err(|_| BuildError::OutOfMemory { bytes: (len as u64).saturating_mul(8) })?;
+    numbers.resize(len, 0);
+    Ok(numbers)
 }
 
 amq::capabilities!(

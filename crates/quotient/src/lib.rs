@@ -13,6 +13,7 @@ mod fingerprint;
 mod growing;
 mod insight;
 mod layout;
+mod radix;
 mod rank_select;
 mod resize;
 mod sizing;

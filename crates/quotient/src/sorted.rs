@@ -1,8 +1,9 @@
 //! Streams of (fingerprint, multiplicity), ascending, each fingerprint once, no multiplicity 0: what every operation on whole
 //! filters is made of. Each combination is one linear pass.
 
-use alloc::collections::BinaryHeap;
-use core::cmp::{Ordering, Reverse};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::hint::select_unpredictable;
 
 /// Neighbours with the same fingerprint become one. The input is ascending.
 pub(crate) fn grouped(mut sorted: impl Iterator<Item = (u64, u64)>) -> impl Iterator<Item = (u64, u64)> {
@@ -54,54 +55,110 @@ impl Combine {
     }
 }
 
-/// Two multisets, fingerprint by fingerprint.
-pub(crate) fn combined(
-    left: impl Iterator<Item = (u64, u64)>,
-    right: impl Iterator<Item = (u64, u64)>,
-    how: Combine,
-) -> impl Iterator<Item = (u64, u64)> {
-    let (mut left, mut right) = (left.peekable(), right.peekable());
-    core::iter::from_fn(move || {
-        loop {
-            let order = match (left.peek(), right.peek()) {
-                (None, None) => return None,
-                (Some(_), None) => Ordering::Less,
-                (None, Some(_)) => Ordering::Greater,
-                (Some(left), Some(right)) => left.0.cmp(&right.0),
-            };
-            let from_left = if order.is_le() { left.next() } else { None };
-            let from_right = if order.is_ge() { right.next() } else { None };
-            let (fingerprint, _) = from_left.or(from_right)?;
-            let multiplicity = |side: Option<(u64, u64)>| side.map_or(0, |(_, multiplicity)| multiplicity);
-            let result = how.apply(multiplicity(from_left), multiplicity(from_right));
-            if result > 0 {
-                return Some((fingerprint, result));
-            }
-        }
-    })
+/// A sorted stream with the next few of its records at hand.
+///
+/// Which of two streams comes next is a coin toss. As the choice between two iterators it is a branch that is mispredicted half the
+/// time; as the step of an index it costs nothing.
+pub(crate) struct Stream<I> {
+    records: Vec<(u64, u64)>,
+    /// The first record that has not been taken. Below the number of records, unless there is none left.
+    at: usize,
+    source: Source<I>,
 }
 
-/// The sum of many multisets: a heap of the next fingerprint of each.
-pub(crate) fn summed<I: Iterator<Item = (u64, u64)>>(
-    mut streams: alloc::vec::Vec<I>,
-) -> impl Iterator<Item = (u64, u64)> {
-    let mut heads: BinaryHeap<_> = streams
-        .iter_mut()
-        .enumerate()
-        .filter_map(|(stream, sorted)| sorted.next().map(|head| Reverse((head, stream))))
-        .collect();
-    grouped(core::iter::from_fn(move || {
-        let mut smallest = heads.peek_mut()?;
-        let Reverse((head, stream)) = *smallest;
-        match streams[stream].next() {
-            // Replaced in place: one sift instead of two.
-            Some(next) => smallest.0.0 = next,
-            None => {
-                alloc::collections::binary_heap::PeekMut::pop(smallest);
-            }
+enum Source<I> {
+    One(I),
+    Two(Box<(Stream<I>, Stream<I>)>, Combine),
+}
+
+/// Records that a stream has at hand: 2 KiB.
+const AT_HAND: usize = 128;
+
+impl<I: Iterator<Item = (u64, u64)>> Stream<I> {
+    pub(crate) fn one(sorted: I) -> Self {
+        Self::new(Source::One(sorted))
+    }
+
+    /// Two multisets, fingerprint by fingerprint.
+    pub(crate) fn combined(left: I, right: I, how: Combine) -> Self {
+        Self::new(Source::Two(Box::new((Self::one(left), Self::one(right))), how))
+    }
+
+    /// The sum of many multisets: a balanced tree of sums of two.
+    pub(crate) fn summed(mut sorted: Vec<I>) -> Option<Self> {
+        let second = sorted.split_off(sorted.len().div_ceil(2));
+        if second.is_empty() {
+            return sorted.pop().map(Self::one);
         }
-        Some(head)
-    }))
+        let (left, right) = (Self::summed(sorted)?, Self::summed(second)?);
+        Some(Self::new(Source::Two(Box::new((left, right)), Combine::Sum)))
+    }
+
+    fn new(source: Source<I>) -> Self {
+        let mut stream = Self { records: Vec::with_capacity(AT_HAND), at: 0, source };
+        stream.refill();
+        stream
+    }
+
+    fn refill(&mut self) {
+        self.records.clear();
+        self.at = 0;
+        match &mut self.source {
+            Source::One(sorted) => self.records.extend(sorted.take(AT_HAND)),
+            Source::Two(pair, how) => combine(&mut pair.0, &mut pair.1, *how, &mut self.records),
+        }
+    }
+
+    #[inline]
+    fn skip(&mut self, records: usize) {
+        self.at += records;
+        if self.at == self.records.len() {
+            self.refill();
+        }
+    }
+}
+
+impl<I: Iterator<Item = (u64, u64)>> Iterator for Stream<I> {
+    type Item = (u64, u64);
+
+    #[inline]
+    fn next(&mut self) -> Option<(u64, u64)> {
+        let record = *self.records.get(self.at)?;
+        self.skip(1);
+        Some(record)
+    }
+}
+
+/// The next few records of two streams.
+fn combine<I: Iterator<Item = (u64, u64)>>(
+    left: &mut Stream<I>,
+    right: &mut Stream<I>,
+    how: Combine,
+    combined: &mut Vec<(u64, u64)>,
+) {
+    while combined.len() < AT_HAND {
+        let (from_left, from_right) = match (left.records.get(left.at), right.records.get(right.at)) {
+            (Some(&left), Some(&right)) => (left, right),
+            (None, None) => return,
+            // One side alone: the other one's record is the same with multiplicity 0.
+            (Some(&left), None) => (left, (left.0, 0)),
+            (None, Some(&right)) => ((right.0, 0), right),
+        };
+        let (takes_left, takes_right) = (from_left.0 <= from_right.0, from_right.0 <= from_left.0);
+        let multiplicity = how.apply(
+            select_unpredictable(takes_left, from_left.1, 0),
+            select_unpredictable(takes_right, from_right.1, 0),
+        );
+        if multiplicity > 0 {
+            combined.push((from_left.0.min(from_right.0), multiplicity));
+        }
+        if left.at < left.records.len() {
+            left.skip(usize::from(takes_left));
+        }
+        if right.at < right.records.len() {
+            right.skip(usize::from(takes_right));
+        }
+    }
 }
 
 #[cfg(test)]
@@ -114,7 +171,7 @@ mod tests {
     const B: [(u64, u64); 3] = [(0, 1), (3, 3), (4, 2)];
 
     fn of(how: Combine) -> Vec<(u64, u64)> {
-        combined(A.into_iter(), B.into_iter(), how).collect()
+        Stream::combined(A.iter().copied(), B.iter().copied(), how).collect()
     }
 
     #[test]
@@ -138,8 +195,29 @@ mod tests {
     fn many() {
         let streams =
             vec![A.to_vec().into_iter(), B.to_vec().into_iter(), vec![].into_iter(), A.to_vec().into_iter()];
-        let sum: Vec<_> = summed(streams).collect();
+        let sum: Vec<_> = Stream::summed(streams).unwrap().collect();
         assert_eq!(sum, [(0, 1), (1, 4), (3, 5), (4, 12), (9, 2)]);
-        assert_eq!(summed(Vec::<vec::IntoIter<(u64, u64)>>::new()).next(), None);
+        assert!(Stream::summed(Vec::<vec::IntoIter<(u64, u64)>>::new()).is_none());
+    }
+
+    /// Longer than what is at hand, one side much longer than the other, and both ends of the fingerprints.
+    #[test]
+    fn long_streams_in_step_and_out_of_step() {
+        for (left, right) in [(1, 1), (1, 2), (7, 3), (1, 1_000), (500, 1)] {
+            let of = |step: u64| (0..5_000 / step).map(move |i| (u64::MAX - (4_999 - i * step), step));
+            for how in [Combine::Sum, Combine::Union, Combine::Intersection, Combine::Difference] {
+                let combined: Vec<_> = Stream::combined(of(left), of(right), how).collect();
+                let expected: Vec<_> = (0..5_000_u64)
+                    .map(|i| {
+                        let count = |step: u64| {
+                            if i.is_multiple_of(step) && i / step < 5_000 / step { step } else { 0 }
+                        };
+                        (u64::MAX - (4_999 - i), how.apply(count(left), count(right)))
+                    })
+                    .filter(|&(_, multiplicity)| multiplicity > 0)
+                    .collect();
+                assert_eq!(combined, expected, "{how:?} of every {left} and every {right}");
+            }
+        }
     }
 }

@@ -10,16 +10,16 @@ use super::place::Place;
 pub(super) struct Iter<'a> {
     layout: RankSelect,
     bytes: &'a [u8],
-    /// The block of the home cursor.
+    /// The home cursor's block, its first slot, and the homes in it that are still to come.
     block: u64,
-    /// The first slot of that block.
     block_start: u64,
-    /// The homes in that block that are still to come.
     homes: u64,
     /// The record cursor, counted on beyond the last slot, where it means the slots from 0 on.
     next: u64,
-    /// The same as a place, and the run ends of its block.
+    /// The same as a place; where its block starts, how many slots it has, and its run ends.
     place: Place,
+    base: usize,
+    size: u32,
     ends: u64,
     /// The home of the run that has begun, as a fingerprint with remainder 0.
     run: Option<u64>,
@@ -32,18 +32,33 @@ impl RankSelect {
         // Records that wrapped around come last in the order: begin behind them.
         let next = self.exact_offset(bytes, 0);
         let (place, _) = self.advance(0, next);
-        let ends = self.shape.ends(bytes, self.base(place.block));
-        Iter { layout: *self, bytes, block: 0, block_start: 0, homes, next, place, ends, run: None }
+        let (block, block_start, base, size, ends) = (0, 0, 0, 0, 0);
+        let mut iter = Iter {
+            layout: *self,
+            bytes,
+            block,
+            block_start,
+            homes,
+            next,
+            place,
+            base,
+            size,
+            ends,
+            run: None,
+        };
+        iter.enter(place);
+        iter
     }
 }
 
 impl Iter<'_> {
+    /// Puts the record cursor into another block.
     #[inline]
-    fn go_to(&mut self, place: Place) {
-        if place.block != self.place.block {
-            self.ends = self.layout.shape.ends(self.bytes, self.layout.base(place.block));
-        }
+    fn enter(&mut self, place: Place) {
         self.place = place;
+        self.base = self.layout.base(place.block);
+        self.size = self.layout.size(place.block);
+        self.ends = self.layout.shape.ends(self.bytes, self.base);
     }
 
     /// The next home, and the record cursor at its run.
@@ -62,9 +77,31 @@ impl Iter<'_> {
         let home = self.block_start + u64::from(slot);
         if home > self.next {
             self.next = home;
-            self.go_to(Place { block: self.block, slot });
+            if self.block == self.place.block {
+                self.place.slot = slot;
+            } else {
+                self.enter(Place { block: self.block, slot });
+            }
         }
         Some(self.layout.geometry.join(home, 0))
+    }
+
+    /// The record cursor's remainder.
+    #[inline]
+    fn remainder(&self) -> u64 {
+        self.layout.shape.remainder(self.bytes, self.base, self.place.slot)
+    }
+
+    /// Moves the record cursor on, and says whether it was at the end of a run.
+    #[inline]
+    fn step(&mut self) -> bool {
+        let is_end = (self.ends >> self.place.slot) & 1 == 1;
+        self.next += 1;
+        self.place.slot += 1;
+        if self.place.slot == self.size {
+            self.enter(Place { block: self.layout.after(self.place.block), slot: 0 });
+        }
+        is_end
     }
 }
 
@@ -73,26 +110,20 @@ impl Iterator for Iter<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        let base = match self.run.take() {
-            Some(base) => base,
+        let run = match self.run.take() {
+            Some(run) => run,
             None => self.open_run()?,
         };
-        let remainder = self.layout.remainder_at(self.bytes, self.place);
+        let remainder = self.remainder();
         let mut multiplicity = 1;
-        loop {
-            let is_end = (self.ends >> self.place.slot) & 1 == 1;
-            self.next += 1;
-            self.go_to(self.layout.next(self.place));
-            if is_end {
-                break;
-            }
-            if self.layout.remainder_at(self.bytes, self.place) != remainder {
-                self.run = Some(base);
+        while !self.step() {
+            if self.remainder() != remainder {
+                self.run = Some(run);
                 break;
             }
             multiplicity += 1;
         }
-        Some((base | remainder, multiplicity))
+        Some((run | remainder, multiplicity))
     }
 }
 

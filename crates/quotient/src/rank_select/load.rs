@@ -11,6 +11,9 @@ use crate::layout::OutOfMemory;
 type Kept = (u64, bool);
 
 /// Where a table is written.
+///
+/// The bit vectors that are being written are kept in registers: a load of bytes that have just been stored, at another address, would
+/// have to wait for the store.
 struct Writer<'a> {
     layout: &'a RankSelect,
     bytes: &'a mut [u8],
@@ -18,67 +21,98 @@ struct Writer<'a> {
     next: u64,
     /// The same as a place; meaningless beyond the last slot.
     place: Place,
-    /// The block up to which offsets are known: that of the last home.
+    /// The place of the record before.
+    last: Place,
+    /// The run ends of its block.
+    ends: u64,
+    /// The block up to which offsets are known: that of the last home; and its first slot and its occupied bits.
     block: u64,
+    block_start: u64,
+    occupied: u64,
 }
 
-impl Writer<'_> {
+impl<'a> Writer<'a> {
+    /// At slot 0, whose block is as it is.
+    fn new(layout: &'a RankSelect, bytes: &'a mut [u8]) -> Self {
+        let start = Place { block: 0, slot: 0 };
+        let (_, occupied) = layout.shape.head(bytes, 0);
+        let ends = layout.shape.ends(bytes, 0);
+        Self { layout, bytes, next: 0, place: start, last: start, ends, block: 0, block_start: 0, occupied }
+    }
+
     /// The offsets up to the block of a home, once all records of earlier homes lie where they belong.
     #[inline]
     fn enter(&mut self, block: u64) {
+        let layout = self.layout;
         while self.block < block {
+            layout.shape.set_occupied(self.bytes, layout.base(self.block), self.occupied);
             self.block += 1;
-            let start = self.block * u64::from(self.layout.shape.slots);
-            let base = self.layout.base(self.block);
-            Shape::set_offset(self.bytes, base, self.next.saturating_sub(start));
+            self.block_start += u64::from(layout.shape.slots);
+            let base = layout.base(self.block);
+            (_, self.occupied) = layout.shape.head(self.bytes, base);
+            Shape::set_offset(self.bytes, base, self.next.saturating_sub(self.block_start));
         }
     }
 
     /// Says that a home is one, and that its run goes there or as soon behind as there is room.
     #[inline]
     fn open(&mut self, home: u64) {
-        let place = self.layout.place(home);
+        let place = if home - self.block_start < u64::from(self.layout.shape.slots) {
+            #[expect(clippy::cast_possible_truncation, reason = "less than S")]
+            let slot = (home - self.block_start) as u32;
+            Place { block: self.block, slot }
+        } else {
+            self.layout.place(home)
+        };
         self.enter(place.block);
-        let base = self.layout.base(place.block);
-        let (_, occupied) = self.layout.shape.head(self.bytes, base);
-        self.layout.shape.set_occupied(self.bytes, base, occupied | 1 << place.slot);
+        self.occupied |= 1 << place.slot;
         if home > self.next {
             self.next = home;
             self.place = place;
         }
     }
 
+    /// The next record of the run, into a slot that is all zeros, as are all behind it up to the next block.
+    #[inline]
+    fn put_last(&mut self, remainder: u64) {
+        let Place { block, slot } = self.place;
+        self.layout.shape.append_remainder(self.bytes, self.layout.base(block), slot, remainder);
+        self.step();
+    }
+
     /// The next record of the run, into a slot that is all zeros.
     #[inline]
-    fn put(&mut self, remainder: u64) {
-        self.layout.shape.set_remainder(
-            self.bytes,
-            self.layout.base(self.place.block),
-            self.place.slot,
-            remainder,
-        );
+    fn put_between(&mut self, remainder: u64) {
+        let Place { block, slot } = self.place;
+        self.layout.shape.set_remainder(self.bytes, self.layout.base(block), slot, remainder);
         self.step();
     }
 
     #[inline]
     fn step(&mut self) {
+        let layout = self.layout;
+        if self.place.block != self.last.block {
+            layout.shape.set_ends(self.bytes, layout.base(self.last.block), self.ends);
+            self.ends = layout.shape.ends(self.bytes, layout.base(self.place.block));
+        }
+        self.last = self.place;
         self.next += 1;
-        self.place = self.layout.next(self.place);
+        self.place = layout.next(self.place);
     }
 
     /// Ends the run at the record before.
     #[inline]
     fn close(&mut self) {
-        let Place { block, slot } = self.layout.previous(self.place);
-        let base = self.layout.base(block);
-        let ends = self.layout.shape.ends(self.bytes, base);
-        self.layout.shape.set_ends(self.bytes, base, ends | 1 << slot);
+        self.ends |= 1 << self.last.slot;
     }
 
-    /// The offsets of all blocks that the last records reach into.
-    fn finish(&mut self) {
-        let last = self.next.min(self.layout.geometry.slots()) - 1;
-        self.enter(self.layout.place(last).block);
+    /// What is still in registers, and the offsets of all blocks that the last records reach into.
+    fn finish(mut self) {
+        let layout = self.layout;
+        let last = self.next.min(layout.geometry.slots()) - 1;
+        self.enter(layout.place(last).block);
+        layout.shape.set_occupied(self.bytes, layout.base(self.block), self.occupied);
+        layout.shape.set_ends(self.bytes, layout.base(self.last.block), self.ends);
     }
 }
 
@@ -94,8 +128,7 @@ impl RankSelect {
     ) -> Result<(), OutOfMemory> {
         let slots = self.geometry.slots();
         let mut kept = Vec::new();
-        let start = Place { block: 0, slot: 0 };
-        let mut writer = Writer { layout: self, bytes, next: 0, place: start, block: 0 };
+        let mut writer = Writer::new(self, bytes);
         let mut last_home = None;
         // Whether the run has a record in the table, and whether the first run kept back has.
         let (mut has_begun, mut is_torn) = (false, false);
@@ -111,7 +144,7 @@ impl RankSelect {
             }
             for _ in 0..multiplicity {
                 if writer.next < slots {
-                    writer.put(remainder);
+                    writer.put_last(remainder);
                     has_begun = true;
                 } else {
                     is_torn |= kept.is_empty() && has_begun;
@@ -167,10 +200,9 @@ impl RankSelect {
             self.shape.set_remainder(bytes, base, at.slot, 0);
             at = self.next(at);
         }
-        let mut writer =
-            Writer { layout: self, bytes, next: 0, place: Place { block: 0, slot: 0 }, block: 0 };
+        let mut writer = Writer::new(self, bytes);
         for &(fingerprint, is_end) in kept {
-            writer.put(self.geometry.parts(fingerprint).1);
+            writer.put_between(self.geometry.parts(fingerprint).1);
             if is_end {
                 writer.close();
             }
@@ -186,7 +218,7 @@ impl RankSelect {
                 last_home = Some(home);
                 writer.open(home);
             }
-            (0..multiplicity).for_each(|_| writer.put(remainder));
+            (0..multiplicity).for_each(|_| writer.put_between(remainder));
         }
         if last_home.is_some() {
             writer.close();
