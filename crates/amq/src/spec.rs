@@ -41,7 +41,7 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// A false-positive rate of at most `fpr` at `capacity` keys.
+    /// A false-positive rate of at most `fpr` at `capacity` keys, as [`Target::Fpr`] means it.
     pub const fn fpr(fpr: f64, capacity: u64) -> Self {
         Self::new(Target::Fpr(fpr), capacity)
     }
