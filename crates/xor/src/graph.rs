@@ -28,6 +28,9 @@ pub(crate) trait Graph: Copy + Send + Sync {
     /// The cells of one key: an array.
     type Edge: Copy + AsRef<[u64]> + IntoIterator<Item = u64>;
 
+    /// Whether there is one place only.
+    const ONE_PLACE: bool;
+
     /// The number of cells.
     fn cells(&self) -> u64;
 
@@ -40,6 +43,9 @@ pub(crate) trait Graph: Copy + Send + Sync {
     fn edge(&self, place: u64, word: Word) -> Self::Edge {
         self.locate(place, word).0
     }
+
+    /// Which of the cells of a key in `place` is `cell`, which is one of them.
+    fn side(&self, cell: u64, place: u64) -> u64;
 
     /// What a state carries of a key's place, within the tag and above the count.
     fn tag(&self, place: u64) -> u64;

@@ -81,7 +81,8 @@ impl Peeler {
     /// Adds the keys of a place. `false` if a cell has more keys than can be counted: the state is then of no
     /// use any more.
     pub(crate) fn add<G: Graph>(&mut self, graph: G, place: u64, words: &[Raw]) -> bool {
-        let (state, mask) = (self.state.get_mut(), self.mask);
+        let state = &mut self.state.get_mut()[..=index(self.mask)];
+        let mask = state.len() as u64 - 1;
         let tag = graph.tag(place);
         let mut carries = 0;
         for &raw in words {
@@ -119,7 +120,9 @@ impl Peeler {
         order: &mut [Raw],
         progress: &mut Progress,
     ) {
-        let (state, queue, mask) = (self.state.get_mut(), self.queue.as_mut_slice(), self.mask);
+        let (state, queue) = (&mut self.state.get_mut()[..=index(self.mask)], self.queue.as_mut_slice());
+        // So that the compiler sees that no slot is beyond the ring.
+        let mask = state.len() as u64 - 1;
         let mut tail = 0;
         let end = cells.end;
         for cell in cells {
@@ -131,8 +134,12 @@ impl Peeler {
         let mut head = 0;
         let Progress { added, mut taken } = *progress;
         while head < tail && taken < added {
-            // The full number: at most 2^32 before the end.
-            let cell = end - 1 - u64::from(low_half(end - 1).wrapping_sub(queue[head]));
+            let cell = if G::ONE_PLACE {
+                u64::from(queue[head])
+            } else {
+                // The full number: at most 2^32 before the end.
+                end - 1 - u64::from(low_half(end - 1).wrapping_sub(queue[head]))
+            };
             head += 1;
             let tagged = u64::from_le_bytes(state[index(cell & mask)]);
             let count = tagged & COUNT;
@@ -141,17 +148,15 @@ impl Peeler {
             let key = tagged ^ count;
             let word = tagged & !TAG;
             let place = graph.place(cell, tagged);
-            let mut side = 0_u64;
-            for (i, other) in (0..).zip(graph.edge(place, word)) {
-                side |= i * u64::from(other == cell);
+            for other in graph.edge(place, word) {
                 let state = &mut state[index(other & mask)];
                 let left = (u64::from_le_bytes(*state) ^ key).wrapping_sub(count);
                 *state = left.to_le_bytes();
                 queue[tail] = low_half(other);
                 // Conditions joined as such: of a condition and a number, the compiler makes a branch.
-                tail += usize::from((left & COUNT == 1) & is_key & (other < end));
+                tail += usize::from((left & COUNT == 1) & is_key & (G::ONE_PLACE || other < end));
             }
-            order[taken] = entry(word, place, side).to_le_bytes();
+            order[taken] = entry(word, place, graph.side(cell, place)).to_le_bytes();
             taken += usize::from(is_key);
         }
         progress.taken = taken;

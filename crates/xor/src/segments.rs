@@ -52,6 +52,7 @@ impl<const K: usize> Segments<K> {
 
 impl<const K: usize> Graph for Segments<K> {
     type Edge = [u64; K];
+    const ONE_PLACE: bool = false;
 
     #[inline]
     fn cells(&self) -> u64 {
@@ -74,6 +75,11 @@ impl<const K: usize> Graph for Segments<K> {
             start + ((i as u64) << self.bits) + index
         });
         (edge, derived)
+    }
+
+    #[inline]
+    fn side(&self, cell: u64, place: u64) -> u64 {
+        (cell >> self.bits).wrapping_sub(place) & 3
     }
 
     /// The place modulo 4, the next power of two from `K`.

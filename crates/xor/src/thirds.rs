@@ -26,6 +26,7 @@ impl Thirds {
 
 impl Graph for Thirds {
     type Edge = [u64; 3];
+    const ONE_PLACE: bool = true;
 
     #[inline]
     fn cells(&self) -> u64 {
@@ -42,6 +43,11 @@ impl Graph for Thirds {
             2 * self.third + scale_half(low, self.third),
         ];
         (edge, derived)
+    }
+
+    #[inline]
+    fn side(&self, cell: u64, _: u64) -> u64 {
+        u64::from(cell >= self.third) + u64::from(cell >= 2 * self.third)
     }
 
     #[inline]
