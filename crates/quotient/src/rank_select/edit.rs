@@ -14,9 +14,15 @@ use super::{Home, RankSelect};
 
 impl RankSelect {
     /// Adds a record behind all that are not larger in its run, and returns how many records moved. Some slot other than the one to be
-    /// filled is empty.
+    /// filled is empty. `whole` is the same layout: see [`constant`](super::jobs).
     #[inline(always)]
-    pub(super) fn insert_record<L: Lines>(&self, lines: L, bytes: &mut [u8], home: Home) -> u64 {
+    pub(super) fn insert_record<L: Lines>(
+        &self,
+        whole: &Self,
+        lines: L,
+        bytes: &mut [u8],
+        home: Home,
+    ) -> u64 {
         let Place { block, slot } = home.place;
         let base = self.base(block);
         let Decoded { occupied, ends, starts, .. } = self.decode(bytes, base);
@@ -31,7 +37,7 @@ impl RankSelect {
             return 0;
         }
         if behind >= self.size(block) {
-            return self.insert_far(lines, bytes, home);
+            return whole.insert_far(lines, bytes, home);
         }
         // The run, or the place for one, is in this block.
         let mut at = behind;
@@ -142,7 +148,13 @@ impl RankSelect {
 
     /// Takes one record of a fingerprint out; `false` if there is none.
     #[inline(always)]
-    pub(super) fn remove_record<L: Lines>(&self, lines: L, bytes: &mut [u8], home: Home) -> bool {
+    pub(super) fn remove_record<L: Lines>(
+        &self,
+        whole: &Self,
+        lines: L,
+        bytes: &mut [u8],
+        home: Home,
+    ) -> bool {
         let Place { block, slot } = home.place;
         let base = self.base(block);
         let Decoded { occupied, starts, .. } = self.decode(bytes, base);
@@ -152,7 +164,7 @@ impl RankSelect {
         let pair = lines.pair(starts, (occupied & low_mask(slot)).count_ones());
         let behind = pair & pair.wrapping_sub(1);
         if behind == 0 {
-            return self.remove_far(lines, bytes, home);
+            return whole.remove_far(lines, bytes, home);
         }
         let start = (pair ^ behind).trailing_zeros().max(slot);
         let end = behind.trailing_zeros();

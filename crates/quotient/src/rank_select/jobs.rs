@@ -1,5 +1,7 @@
 //! The operations as jobs: compiled once for each way to handle lines and, where it pays, with r as a constant.
 
+use core::hint::select_unpredictable;
+
 use amq::Digest;
 use amq_bits::line::{Job, Lines, dispatch};
 use amq_bits::prefetch::prefetch_read;
@@ -24,6 +26,9 @@ macro_rules! for_r {
 }
 
 /// The layout with r as a constant, unless it is any.
+///
+/// What a call that is not inlined gets a reference to has to be in memory, constants too. So such calls get the reference that the job
+/// has, and never one to this copy.
 #[inline(always)]
 fn constant<const R: u32>(layout: &RankSelect) -> RankSelect {
     match R {
@@ -73,9 +78,25 @@ impl<const R: u32> Job for Contains<'_, R> {
 
     #[inline(always)]
     fn run<L: Lines>(self, lines: L) -> bool {
-        let layout = constant::<R>(self.layout);
-        layout.contains_home(lines, self.bytes, layout.home(self.digest))
+        let Self { layout: whole, bytes, digest } = self;
+        let layout = constant::<R>(whole);
+        let home = layout.home(digest);
+        let Probe { found, leaves } = layout.probe(lines, bytes, home);
+        if leaves { contains_next(layout, whole, lines, bytes, home) } else { found }
     }
+}
+
+/// Whether there is a record of a fingerprint whose run leaves the block of its home.
+#[inline(always)]
+fn contains_next<L: Lines>(
+    layout: RankSelect,
+    whole: &RankSelect,
+    lines: L,
+    bytes: &[u8],
+    home: Home,
+) -> bool {
+    let Probe { found, leaves } = layout.probe_next(lines, bytes, home);
+    if leaves { whole.contains_far(bytes, home) } else { found }
 }
 
 /// Homes some way ahead of the work, so that each is computed once.
@@ -120,43 +141,40 @@ struct ContainsBatch<'a, const R: u32> {
     answers: &'a mut [bool],
 }
 
-/// How many lookups whose run leaves its block are put off, to be done together.
-const PUT_OFF: usize = 64;
+/// How many lookups are done before those among them are that have been put off.
+const ROUND: usize = 128;
 
 impl<const R: u32> Job for ContainsBatch<'_, R> {
     type Output = ();
 
-    /// Runs that leave their block would be a branch that is mispredicted and a line that has not been asked for. So these lookups are
+    /// A run that leaves its block would be a branch that is mispredicted and a line that has not been asked for. So these lookups are
     /// put off, without a branch, and done when there are many of them.
     #[inline(always)]
     fn run<L: Lines>(self, lines: L) {
-        let layout = &constant::<R>(self.layout);
-        let Self { bytes, digests, answers, .. } = self;
-        let mut ring = Ring::new(layout, bytes, digests);
-        let mut put_off = [0_usize; PUT_OFF];
-        let mut waiting = 0;
-        let finish = |put_off: &[usize], answers: &mut [bool]| {
-            for &i in put_off {
-                answers[i] = layout.contains_next(lines, bytes, layout.home(digests[i]));
+        let Self { layout: whole, bytes, digests, answers } = self;
+        let layout = constant::<R>(whole);
+        let mut ring = Ring::new(&layout, bytes, digests);
+        let mut put_off = [0_usize; ROUND];
+        let mut start = 0;
+        while start < digests.len() {
+            let end = digests.len().min(start + ROUND);
+            let mut waiting = 0;
+            for (i, answer) in (start..end).zip(&mut answers[start..end]) {
+                let home = ring.take(&layout, bytes, i, digests);
+                let Probe { found, leaves } = layout.probe(lines, bytes, home);
+                *answer = found;
+                // At most ROUND - 1 have been put off before this one.
+                put_off[waiting % ROUND] = i;
+                waiting += usize::from(leaves);
+                // The next line is asked for where it is needed, this one again where not.
+                let further = select_unpredictable(leaves, layout.shape.bytes as usize, 0);
+                prefetch_read(bytes, layout.base(home.place.block).wrapping_add(further));
             }
-        };
-        for i in 0..digests.len() {
-            let home = ring.take(layout, bytes, i, digests);
-            let Probe { found, leaves } = layout.probe(lines, bytes, home);
-            answers[i] = found;
-            put_off[waiting] = i;
-            waiting += usize::from(leaves);
-            // The next line is asked for where it is needed, this one again where not.
-            prefetch_read(
-                bytes,
-                layout.base(home.place.block) + if leaves { layout.shape.bytes as usize } else { 0 },
-            );
-            if waiting == PUT_OFF {
-                finish(&put_off, answers);
-                waiting = 0;
+            for &i in &put_off[..waiting] {
+                answers[i] = contains_next(layout, whole, lines, bytes, layout.home(digests[i]));
             }
+            start = end;
         }
-        finish(&put_off[..waiting], answers);
     }
 }
 
@@ -172,7 +190,7 @@ impl<const R: u32> Job for Insert<'_, R> {
     #[inline(always)]
     fn run<L: Lines>(self, lines: L) -> u64 {
         let layout = constant::<R>(self.layout);
-        layout.insert_record(lines, self.bytes, layout.home(self.digest))
+        layout.insert_record(self.layout, lines, self.bytes, layout.home(self.digest))
     }
 }
 
@@ -187,13 +205,13 @@ impl<const R: u32> Job for InsertBatch<'_, R> {
 
     #[inline(always)]
     fn run<L: Lines>(self, lines: L) -> u64 {
-        let layout = &constant::<R>(self.layout);
-        let Self { bytes, digests, .. } = self;
-        let mut ring = Ring::new(layout, bytes, digests);
+        let Self { layout: whole, bytes, digests } = self;
+        let layout = constant::<R>(whole);
+        let mut ring = Ring::new(&layout, bytes, digests);
         let mut moved = 0;
         for i in 0..digests.len() {
-            let home = ring.take(layout, bytes, i, digests);
-            moved = layout.insert_record(lines, bytes, home);
+            let home = ring.take(&layout, bytes, i, digests);
+            moved = layout.insert_record(whole, lines, bytes, home);
         }
         moved
     }
@@ -211,7 +229,7 @@ impl<const R: u32> Job for Remove<'_, R> {
     #[inline(always)]
     fn run<L: Lines>(self, lines: L) -> bool {
         let layout = constant::<R>(self.layout);
-        layout.remove_record(lines, self.bytes, layout.home(self.digest))
+        layout.remove_record(self.layout, lines, self.bytes, layout.home(self.digest))
     }
 }
 
@@ -226,13 +244,13 @@ impl<const R: u32> Job for RemoveBatch<'_, R> {
 
     #[inline(always)]
     fn run<L: Lines>(self, lines: L) -> u64 {
-        let layout = &constant::<R>(self.layout);
-        let Self { bytes, digests, .. } = self;
-        let mut ring = Ring::new(layout, bytes, digests);
+        let Self { layout: whole, bytes, digests } = self;
+        let layout = constant::<R>(whole);
+        let mut ring = Ring::new(&layout, bytes, digests);
         let mut removed = 0;
         for i in 0..digests.len() {
-            let home = ring.take(layout, bytes, i, digests);
-            removed += u64::from(layout.remove_record(lines, bytes, home));
+            let home = ring.take(&layout, bytes, i, digests);
+            removed += u64::from(layout.remove_record(whole, lines, bytes, home));
         }
         removed
     }

@@ -127,24 +127,10 @@ impl RankSelect {
         Probe { found, leaves: false }
     }
 
-    /// Whether there is a record of a fingerprint.
-    #[inline(always)]
-    pub(super) fn contains_home<L: Lines>(&self, lines: L, bytes: &[u8], home: Home) -> bool {
-        let Probe { found, leaves } = self.probe(lines, bytes, home);
-        if leaves { self.contains_next(lines, bytes, home) } else { found }
-    }
-
-    /// The same for a run that leaves its block.
-    #[inline(always)]
-    pub(super) fn contains_next<L: Lines>(&self, lines: L, bytes: &[u8], home: Home) -> bool {
-        let Probe { found, leaves } = self.probe_next(lines, bytes, home);
-        if leaves { self.contains_far(bytes, home) } else { found }
-    }
-
-    /// The same for a run that leaves the next block too.
+    /// Whether there is a record of a fingerprint whose run leaves the next block too.
     #[cold]
     #[inline(never)]
-    fn contains_far(&self, bytes: &[u8], home: Home) -> bool {
+    pub(super) fn contains_far(&self, bytes: &[u8], home: Home) -> bool {
         let run = self.run(bytes, home.place);
         self.first_at_least(bytes, home, run).is_some_and(|(_, equal)| equal)
     }
