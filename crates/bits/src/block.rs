@@ -5,7 +5,7 @@
 //! - *Split*: 256 bits as eight words of 32 bits, one bit in each, all chosen by 32 bits of hash. This is the public layout of
 //!   Apache Parquet's Bloom filter (its format's specification gives the eight constants), after Putze, Sanders, Singler,
 //!   *Cache-, hash- and space-efficient Bloom filters* (2007).
-//! - *Spread*: 512 bits, one cache line, with up to seven free positions of nine bits each out of one 64-bit word.
+//! - *Spread*: 512 bits, one cache line, with up to eight free positions of nine bits each out of a [`Word`].
 //!
 //! Hot loops are written once, generic over [`Blocks`], as a [`Job`], and [`dispatch`] picks the version once for the whole
 //! loop:
@@ -37,8 +37,18 @@ use crate::rank_select::Portable;
 pub const SPLIT_FACTORS: [u32; 8] =
     [0x47b6_137b, 0x4497_4d91, 0x8824_ad5b, 0xa2b7_289d, 0x7054_95c7, 0x2df1_424b, 0x9efc_4947, 0x5c6b_fb31];
 
-/// Positions that one word chooses in a spread block.
-pub const SPREAD_POSITIONS: u32 = 7;
+/// Positions that one [`Word`] chooses in a spread block.
+pub const SPREAD_POSITIONS: u32 = 8;
+
+/// What chooses up to eight positions of nine bits: seven in 64 bits, and one more. Eight is the most that vectors of eight words
+/// test at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Word {
+    /// Position i, 0 to 6, is `seven >> 9i & 511`.
+    pub seven: u64,
+    /// Position 7 is `eighth & 511`.
+    pub eighth: u64,
+}
 
 /// Bits of a word that choose one position of a spread block.
 pub const SPREAD_WIDTH: u32 = 9;
@@ -62,11 +72,11 @@ pub trait Blocks: Copy + Send + Sync + 'static {
 
     /// Whether the bits at the first `count` positions of `word` are set.
     ///
-    /// Position i is `word >> 9i & 511`; bit p is bit p % 8 of byte p / 8. A `count` above [`SPREAD_POSITIONS`] is as many.
-    fn spread_contains(self, block: &[u8; 64], word: u64, count: u32) -> bool;
+    /// Bit p is bit p % 8 of byte p / 8. A `count` above [`SPREAD_POSITIONS`] is as many.
+    fn spread_contains(self, block: &[u8; 64], word: Word, count: u32) -> bool;
 
     /// Sets the bits at the first `count` positions of `word`, as in [`spread_contains`](Blocks::spread_contains).
-    fn spread_insert(self, block: &mut [u8; 64], word: u64, count: u32);
+    fn spread_insert(self, block: &mut [u8; 64], word: Word, count: u32);
 
     /// Calls `work` from code compiled for the features that this value proves; what is inlined into it profits.
     fn run<R>(self, work: impl FnOnce() -> R) -> R;
@@ -77,12 +87,31 @@ pub trait Blocks: Copy + Send + Sync + 'static {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Detected;
 
+/// The portable code, which is longer, out of the way of the other.
+#[cold]
+#[inline(never)]
+fn split_contains_cold(block: &[u8; 32], hash: u32) -> bool {
+    Portable.split_contains(block, hash)
+}
+
+#[cold]
+#[inline(never)]
+fn split_insert_cold(block: &mut [u8; 32], hash: u32) {
+    Portable.split_insert(block, hash);
+}
+
+#[cold]
+#[inline(never)]
+fn spread_contains_cold(block: &[u8; 64], word: Word, count: u32) -> bool {
+    spread_contains(block, word, count)
+}
+
 impl Blocks for Detected {
     #[inline]
     fn split_contains(self, block: &[u8; 32], hash: u32) -> bool {
         match Avx2::detect() {
             Some(avx2) => avx2.split_contains(block, hash),
-            None => Portable.split_contains(block, hash),
+            None => split_contains_cold(block, hash),
         }
     }
 
@@ -90,20 +119,20 @@ impl Blocks for Detected {
     fn split_insert(self, block: &mut [u8; 32], hash: u32) {
         match Avx2::detect() {
             Some(avx2) => avx2.split_insert(block, hash),
-            None => Portable.split_insert(block, hash),
+            None => split_insert_cold(block, hash),
         }
     }
 
     #[inline]
-    fn spread_contains(self, block: &[u8; 64], word: u64, count: u32) -> bool {
+    fn spread_contains(self, block: &[u8; 64], word: Word, count: u32) -> bool {
         match Avx512::detect() {
             Some(avx512) => avx512.spread_contains(block, word, count),
-            None => Portable.spread_contains(block, word, count),
+            None => spread_contains_cold(block, word, count),
         }
     }
 
     #[inline]
-    fn spread_insert(self, block: &mut [u8; 64], word: u64, count: u32) {
+    fn spread_insert(self, block: &mut [u8; 64], word: Word, count: u32) {
         spread_insert(block, word, count);
     }
 
@@ -147,15 +176,15 @@ pub fn dispatch<J: Job>(job: J) -> J::Output {
 
 /// Bit `position`, 0 to 511, of a spread block: its word, 0 to 7, and its bit there.
 #[inline]
-const fn spread_place(word: u64, i: u32) -> (usize, u32) {
-    let position = word >> (SPREAD_WIDTH * i);
+const fn spread_place(word: Word, i: u32) -> (usize, u32) {
+    let position = if i < 7 { word.seven >> (SPREAD_WIDTH * i) } else { word.eighth };
     // Nine bits: three choose the word, six the bit.
     ((position >> 6 & 7) as usize, (position & 63) as u32)
 }
 
 /// [`Blocks::spread_insert`] without vectors, for every processor: writing few words is faster than making a mask of all.
 #[inline]
-pub(crate) fn spread_insert(block: &mut [u8; 64], word: u64, count: u32) {
+pub(crate) fn spread_insert(block: &mut [u8; 64], word: Word, count: u32) {
     let (words, _) = block.as_chunks_mut::<8>();
     for i in 0..count.min(SPREAD_POSITIONS) {
         let (at, bit) = spread_place(word, i);
@@ -165,7 +194,7 @@ pub(crate) fn spread_insert(block: &mut [u8; 64], word: u64, count: u32) {
 
 /// [`Blocks::spread_contains`] without vectors: no branch until all bits are read, since each of them is a coin toss.
 #[inline]
-pub(crate) fn spread_contains(block: &[u8; 64], word: u64, count: u32) -> bool {
+pub(crate) fn spread_contains(block: &[u8; 64], word: Word, count: u32) -> bool {
     let (words, _) = block.as_chunks::<8>();
     let mut all = 1;
     for i in 0..count.min(SPREAD_POSITIONS) {
@@ -195,12 +224,12 @@ impl Blocks for Portable {
     }
 
     #[inline]
-    fn spread_contains(self, block: &[u8; 64], word: u64, count: u32) -> bool {
+    fn spread_contains(self, block: &[u8; 64], word: Word, count: u32) -> bool {
         spread_contains(block, word, count)
     }
 
     #[inline]
-    fn spread_insert(self, block: &mut [u8; 64], word: u64, count: u32) {
+    fn spread_insert(self, block: &mut [u8; 64], word: Word, count: u32) {
         spread_insert(block, word, count);
     }
 
@@ -218,7 +247,7 @@ mod tests {
     use rand_xoshiro::Xoshiro256PlusPlus;
     use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-    use super::{Blocks, Detected, Job, SPREAD_POSITIONS, dispatch, split_bit};
+    use super::{Blocks, Detected, Job, SPREAD_POSITIONS, Word, dispatch, split_bit};
     use crate::arch::{Avx2, Avx512};
     use crate::rank_select::Portable;
     use crate::word::get_bit;
@@ -239,8 +268,9 @@ mod tests {
         (0..8).map(|i| i as u64 * 32 + u64::from(split_bit(hash, i))).collect()
     }
 
-    fn spread_bits(word: u64, count: u32) -> BTreeSet<u64> {
-        (0..count.min(SPREAD_POSITIONS)).map(|i| word >> (9 * i) & 511).collect()
+    fn spread_bits(word: Word, count: u32) -> BTreeSet<u64> {
+        let position = |i| if i == 7 { word.eighth & 511 } else { word.seven >> (9 * i) & 511 };
+        (0..count.min(SPREAD_POSITIONS)).map(position).collect()
     }
 
     /// Blocks from empty to nearly full, hashes at random and at the ends.
@@ -249,13 +279,14 @@ mod tests {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
         let (mut split, mut spread) = ([0; 32], [0; 64]);
         for round in 0..ROUNDS {
-            let word = match round % 100 {
-                0 => 0,
-                1 => u64::MAX,
-                _ => rng.next_u64(),
+            let [seven, eighth] = match round % 100 {
+                0 => [0; 2],
+                1 => [u64::MAX; 2],
+                _ => [rng.next_u64(), rng.next_u64()],
             };
-            let hash = high(word);
-            let count = rng.next_u32() % 9;
+            let word = Word { seven, eighth };
+            let hash = high(seven);
+            let count = rng.next_u32() % 10;
             if round % 40 == 0 {
                 (split, spread) = ([0; 32], [0; 64]);
             }
@@ -267,14 +298,14 @@ mod tests {
             assert_eq!(
                 blocks.spread_contains(&spread, word, count),
                 spread_bits(word, count).is_subset(&ones(&spread)),
-                "seed {seed}, round {round}, word {word:#x}, {count}"
+                "seed {seed}, round {round}, word {word:x?}, {count}"
             );
             let expected = &ones(&split) | &split_bits(hash);
             blocks.split_insert(&mut split, hash);
             assert_eq!(ones(&split), expected, "seed {seed}, round {round}, hash {hash:#x}");
             let expected = &ones(&spread) | &spread_bits(word, count);
             blocks.spread_insert(&mut spread, word, count);
-            assert_eq!(ones(&spread), expected, "seed {seed}, round {round}, word {word:#x}, {count}");
+            assert_eq!(ones(&spread), expected, "seed {seed}, round {round}, word {word:x?}, {count}");
             assert!(blocks.split_contains(&split, hash) && blocks.spread_contains(&spread, word, count));
         }
     }
@@ -294,7 +325,7 @@ mod tests {
     /// Each bit that a key needs is needed: a block with all bits but one.
     #[test]
     fn one_missing_bit_is_noticed_by_every_version() {
-        struct Check(Vec<(u64, u32)>);
+        struct Check(Vec<(Word, u32)>);
         impl Job for Check {
             type Output = ();
 
@@ -304,19 +335,20 @@ mod tests {
                     for missing in spread_bits(word, count) {
                         let mut block = [0xff; 64];
                         block[usize::try_from(missing / 8).unwrap()] ^= 1 << (missing % 8);
-                        assert!(!blocks.spread_contains(&block, word, count), "{word:#x} {count} {missing}");
+                        assert!(!blocks.spread_contains(&block, word, count), "{word:x?} {count} {missing}");
                     }
-                    for missing in split_bits(high(word)) {
+                    for missing in split_bits(high(word.seven)) {
                         let mut block = [0xff; 32];
                         block[usize::try_from(missing / 8).unwrap()] ^= 1 << (missing % 8);
-                        assert!(!blocks.split_contains(&block, high(word)), "{word:#x} {missing}");
+                        assert!(!blocks.split_contains(&block, high(word.seven)), "{word:x?} {missing}");
                     }
                     assert!(blocks.spread_contains(&[0xff; 64], word, count));
                 }
             }
         }
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(5);
-        let keys: Vec<_> = (0..ROUNDS / 10).map(|_| (rng.next_u64(), rng.next_u32() % 9)).collect();
+        let mut word = || Word { seven: rng.next_u64(), eighth: rng.next_u64() };
+        let keys: Vec<_> = (0..).map(|i| (word(), i % 10)).take(ROUNDS / 10).collect();
         Check(keys.clone()).run(Portable);
         dispatch(Check(keys));
     }

@@ -93,13 +93,15 @@ impl BitBlock for Spread {
         let block = &table.as_chunks::<64>().0[block];
         let mut words = Words::new(digest);
         let mut left = probes::<K>(k);
-        while blocks.spread_contains(block, words.next_word(), left) {
+        let mut all = true;
+        loop {
+            // No branch between the words of a key: the line is there, and the answer of one says little about the next.
+            all &= blocks.spread_contains(block, words.next_word(), left);
             if left <= SPREAD_POSITIONS {
-                return true;
+                return all;
             }
             left -= SPREAD_POSITIONS;
         }
-        false
     }
 
     #[inline(always)]
@@ -218,12 +220,6 @@ macro_rules! with_block_probes {
     };
 }
 
-/// One lookup: everything is inlined but the test of the block.
-#[inline]
-fn contains<const K: u32, B: BitBlock>(table: &[u8], layout: BlockLayout<B>, digest: Digest) -> bool {
-    B::contains::<K>(Detected, table, index(layout.block(digest)), digest, layout.k())
-}
-
 fn contains_batch<const K: u32>(
     table: &[u8],
     layout: BlockLayout<impl BitBlock>,
@@ -233,8 +229,8 @@ fn contains_batch<const K: u32>(
     dispatch(ContainsBatch::<_, K>(table, layout, digests, answers));
 }
 
-/// One insert.
-#[inline]
+/// One insert. Not inlined, so that the caller holds a jump to the code of one k and not that of all.
+#[inline(never)]
 fn insert<const K: u32, B: BitBlock>(table: &mut [u8], layout: BlockLayout<B>, digest: Digest) {
     B::insert::<K>(Detected, table, index(layout.block(digest)), digest, layout.k());
 }
@@ -246,9 +242,10 @@ fn insert_batch<const K: u32>(table: &mut [u8], layout: BlockLayout<impl BitBloc
 impl<B: BitBlock> BitPlaces for BlockLayout<B> {
     const TYPE: &'static str = B::TYPE;
 
+    /// Everything is inlined but the test of the block, which is the same code for every k.
     #[inline]
     fn contains(self, table: &[u8], digest: Digest) -> bool {
-        with_block_probes!(B, self.k(), K => contains::<K, B>(table, self, digest))
+        B::contains::<0>(Detected, table, index(self.block(digest)), digest, self.k())
     }
 
     fn contains_batch(self, table: &[u8], digests: &[Digest], answers: &mut [bool]) {

@@ -7,7 +7,7 @@ use core::ops::Range;
 
 use amq::theory::{blocked, bloom};
 use amq::{Digest, ResizeError, Spec, SpecError, Target};
-use amq_bits::block::{SPLIT_FACTORS, split_bit};
+use amq_bits::block::{SPLIT_FACTORS, Word, split_bit};
 
 use super::sealed::Sealed;
 use super::{LayoutError, MOST_POSITIONS, MOST_PROBES, Places, estimate, half_full, whole};
@@ -220,7 +220,7 @@ impl<B: BlockKind> Places for BlockLayout<B> {
     }
 }
 
-/// 64-bit words that choose positions inside a block, a few each: from the same digest as the block, but no longer monotone in it.
+/// Words that choose positions inside a block, a few each: from the same digest as the block, but no longer monotone in it.
 ///
 /// The two halves of a product are folded into one another, so that each bit of a word depends on all bits of the digest: of the keys of
 /// one of many blocks, the upper bits are the same.
@@ -242,18 +242,18 @@ impl Words {
     }
 
     #[inline]
-    pub(crate) const fn next_word(&mut self) -> u64 {
+    pub(crate) const fn next_word(&mut self) -> Word {
         let (high, low) = Digest::new(self.state).scale_with_rest(FACTOR);
         self.state = self.state.wrapping_add(INCREMENT);
-        high ^ low
+        Word { seven: high ^ low, eighth: high }
     }
 }
 
-/// Positions of `WIDTH` bits each out of [`Words`].
+/// Positions of `WIDTH` bits each out of [`Words`]: as many as 64 bits hold, and one more.
 #[derive(Clone, Debug)]
 pub struct FreePositions<const WIDTH: u32> {
     words: Words,
-    word: u64,
+    word: Word,
     left: u32,
     first: u64,
 }
@@ -261,7 +261,7 @@ pub struct FreePositions<const WIDTH: u32> {
 impl<const WIDTH: u32> FreePositions<WIDTH> {
     #[inline]
     fn new(digest: Digest, first: u64) -> Self {
-        Self { words: Words::new(digest), word: 0, left: 0, first }
+        Self { words: Words::new(digest), word: Word { seven: 0, eighth: 0 }, left: 0, first }
     }
 }
 
@@ -272,12 +272,12 @@ impl<const WIDTH: u32> Iterator for FreePositions<WIDTH> {
     fn next(&mut self) -> Option<u64> {
         if self.left == 0 {
             self.word = self.words.next_word();
-            self.left = u64::BITS / WIDTH;
+            self.left = u64::BITS / WIDTH + 1;
         }
-        let position = self.first + (self.word & ((1 << WIDTH) - 1));
-        self.word >>= WIDTH;
         self.left -= 1;
-        Some(position)
+        let bits = if self.left == 0 { self.word.eighth } else { self.word.seven };
+        self.word.seven >>= WIDTH;
+        Some(self.first + (bits & ((1 << WIDTH) - 1)))
     }
 }
 

@@ -3,13 +3,13 @@
 use core::arch::x86_64::{
     __m256i, _mm256_loadu_si256, _mm256_mullo_epi32, _mm256_or_si256, _mm256_set1_epi32, _mm256_setr_epi32,
     _mm256_sllv_epi32, _mm256_srli_epi32, _mm256_storeu_si256, _mm256_testc_si256, _mm512_loadu_si512,
-    _mm512_mask_testn_epi64_mask, _mm512_permutexvar_epi64, _mm512_rolv_epi64, _mm512_set1_epi64,
-    _mm512_setr_epi64, _mm512_srlv_epi64,
+    _mm512_mask_set1_epi64, _mm512_mask_testn_epi64_mask, _mm512_permutexvar_epi64, _mm512_rolv_epi64,
+    _mm512_set1_epi64, _mm512_setr_epi64, _mm512_srlv_epi64,
 };
 use core::sync::atomic::AtomicU8;
 use core::sync::atomic::Ordering::Relaxed;
 
-use crate::block::{Blocks, SPLIT_FACTORS, SPREAD_POSITIONS, spread_contains, spread_insert};
+use crate::block::{Blocks, SPLIT_FACTORS, SPREAD_POSITIONS, Word, spread_contains, spread_insert};
 
 /// Proof that this processor has AVX2, BMI1 and BMI2.
 #[derive(Clone, Copy, Debug)]
@@ -114,16 +114,23 @@ fn split_insert_avx2(block: &mut [u8; 32], hash: u32) {
 /// One lane a position: the word that it is in is moved to its lane, and tested with its bit.
 #[inline]
 #[target_feature(enable = "avx512f,avx2,bmi1,bmi2")]
-fn spread_contains_avx512(block: &[u8; 64], word: u64, count: u32) -> bool {
+#[expect(clippy::cast_possible_truncation, reason = "eight bits are left")]
+fn spread_contains_avx512(block: &[u8; 64], word: Word, count: u32) -> bool {
     // SAFETY: (1) the 64 bytes are behind a reference. (2) The load needs no alignment.
     let block = unsafe { _mm512_loadu_si512(block.as_ptr().cast()) };
-    let word = _mm512_set1_epi64(word.cast_signed());
+    let seven = _mm512_set1_epi64(word.seven.cast_signed());
+    let word = if count < SPREAD_POSITIONS {
+        seven
+    } else {
+        _mm512_mask_set1_epi64(seven, 1 << 7, word.eighth.cast_signed())
+    };
     // The rotation takes the lowest six bits of its count, the permutation the lowest three of an index, so nothing is masked.
     let bits = _mm512_srlv_epi64(word, _mm512_setr_epi64(0, 9, 18, 27, 36, 45, 54, 0));
     let bits = _mm512_rolv_epi64(_mm512_set1_epi64(1), bits);
-    let words = _mm512_srlv_epi64(word, _mm512_setr_epi64(6, 15, 24, 33, 42, 51, 60, 0));
+    let words = _mm512_srlv_epi64(word, _mm512_setr_epi64(6, 15, 24, 33, 42, 51, 60, 6));
     let words = _mm512_permutexvar_epi64(words, block);
-    let lanes = (1_u8 << count.min(SPREAD_POSITIONS)) - 1;
+    // Eight ones at most.
+    let lanes = !(u32::MAX << count.min(SPREAD_POSITIONS)) as u8;
     _mm512_mask_testn_epi64_mask(lanes, words, bits) == 0
 }
 
@@ -153,12 +160,12 @@ impl Blocks for Avx2 {
     }
 
     #[inline]
-    fn spread_contains(self, block: &[u8; 64], word: u64, count: u32) -> bool {
+    fn spread_contains(self, block: &[u8; 64], word: Word, count: u32) -> bool {
         spread_contains(block, word, count)
     }
 
     #[inline]
-    fn spread_insert(self, block: &mut [u8; 64], word: u64, count: u32) {
+    fn spread_insert(self, block: &mut [u8; 64], word: Word, count: u32) {
         spread_insert(block, word, count);
     }
 
@@ -183,13 +190,13 @@ impl Blocks for Avx512 {
     }
 
     #[inline]
-    fn spread_contains(self, block: &[u8; 64], word: u64, count: u32) -> bool {
+    fn spread_contains(self, block: &[u8; 64], word: Word, count: u32) -> bool {
         // SAFETY: (1) an `Avx512` is made only by `detect`, after all features of the function were found.
         unsafe { spread_contains_avx512(block, word, count) }
     }
 
     #[inline]
-    fn spread_insert(self, block: &mut [u8; 64], word: u64, count: u32) {
+    fn spread_insert(self, block: &mut [u8; 64], word: Word, count: u32) {
         spread_insert(block, word, count);
     }
 
