@@ -1,11 +1,10 @@
 //! Lookups: one by one, and in batches that look ahead, each the best way that the processor has to sum columns.
 
 use amq::Digest;
-use amq_bits::Store;
 use amq_bits::columns::{Columns, Job};
 use amq_bits::prefetch::prefetch_read;
 
-use crate::ribbon::{BumpedRibbon, Question};
+use crate::probe::{Probe, Prober};
 use crate::width::Width;
 
 /// Batches of lookups prefetch in tables of at least this many bytes: smaller ones stay in the second-level cache of a
@@ -17,81 +16,68 @@ const PREFETCH_FROM: usize = 1 << 20;
 const DISTANCE: usize = 16;
 
 /// One lookup.
-pub(crate) struct One<'a, W: Width, S: Store> {
-    pub(crate) filter: &'a BumpedRibbon<W, S>,
+pub(crate) struct One<'a, W> {
+    pub(crate) prober: &'a Prober<W>,
     pub(crate) bytes: &'a [u8],
     pub(crate) digest: Digest,
 }
 
-impl<W: Width, S: Store> Job for One<'_, W, S> {
+impl<W: Width> Job for One<'_, W> {
     type Output = bool;
 
     #[expect(clippy::inline_always, reason = "into the code compiled for the features")]
     #[inline(always)]
     fn run<C: Columns>(self, columns: C) -> bool {
-        answer(self.filter, columns, self.bytes, &self.filter.question(self.bytes, self.digest))
+        self.prober.answer(columns, self.bytes, &self.prober.probe(self.bytes, self.digest))
     }
 }
 
 /// A lookup for each digest.
-pub(crate) struct Batch<'a, W: Width, S: Store> {
-    pub(crate) filter: &'a BumpedRibbon<W, S>,
+pub(crate) struct Batch<'a, W> {
+    pub(crate) prober: &'a Prober<W>,
     pub(crate) bytes: &'a [u8],
     pub(crate) digests: &'a [Digest],
     pub(crate) answers: &'a mut [bool],
 }
 
-impl<W: Width, S: Store> Job for Batch<'_, W, S> {
+impl<W: Width> Job for Batch<'_, W> {
     type Output = ();
 
     #[expect(clippy::inline_always, reason = "into the code compiled for the features")]
     #[inline(always)]
     fn run<C: Columns>(self, columns: C) {
-        let Self { filter, bytes, digests, answers } = self;
+        let Self { prober, bytes, digests, answers } = self;
+        let prober = *prober;
         if bytes.len() < PREFETCH_FROM {
-            for (out, &digest) in answers.iter_mut().zip(digests) {
-                *out = answer(filter, columns, bytes, &filter.question(bytes, digest));
+            for (answer, &digest) in answers.iter_mut().zip(digests) {
+                *answer = prober.answer(columns, bytes, &prober.probe(bytes, digest));
             }
             return;
         }
-        let mut ring = [Question::default(); DISTANCE];
+        let window_bytes = W::BLOCKS * prober.size.layout.block_bytes();
+        let mut ring = [Probe::default(); DISTANCE];
         // One loop for the start, the middle and the end, so that both halves of a lookup are in one place and inlined there.
         // No slice has so many elements that the sum could overflow.
         for i in 0..digests.len() + DISTANCE {
             let slot = &mut ring[i % DISTANCE];
             if let Some(due) = i.checked_sub(DISTANCE) {
-                answers[due] = answer(filter, columns, bytes, slot);
+                answers[due] = prober.answer(columns, bytes, slot);
             }
             if let Some(&digest) = digests.get(i) {
-                *slot = filter.question(bytes, digest);
-                prefetch::<W>(bytes, slot, filter.block_bytes());
+                *slot = prober.probe(bytes, digest);
+                prefetch(bytes, slot.at, window_bytes);
             }
         }
     }
 }
 
-/// Whether the slots that count XOR to the fingerprint.
-#[expect(clippy::inline_always, reason = "into the code compiled for the features")]
-#[inline(always)]
-fn answer<W: Width, S: Store, C: Columns>(
-    filter: &BumpedRibbon<W, S>,
-    columns: C,
-    bytes: &[u8],
-    question: &Question,
-) -> bool {
-    W::parities(columns, bytes, question.blocks, question.masks, filter.r()) == question.fingerprint
-}
-
-/// Asks for all lines that a window lies in.
+/// Asks for all lines of so many bytes, a few hundred at most.
 #[inline]
-fn prefetch<W: Width>(bytes: &[u8], question: &Question, block_bytes: usize) {
+fn prefetch(bytes: &[u8], at: usize, count: usize) {
     const LINE: usize = 64;
-    for &at in &question.blocks[..W::BLOCKS] {
-        for line in (at..at + block_bytes).step_by(LINE) {
-            prefetch_read(bytes, line);
-        }
+    for line in (0..count).step_by(LINE) {
+        prefetch_read(bytes, at.wrapping_add(line));
     }
-    // Blocks are neighbours, and where they begin inside of a line, the last one may end in one more.
-    let [.., last] = &question.blocks[..W::BLOCKS] else { return };
-    prefetch_read(bytes, last + block_bytes - 1);
+    // Where they begin inside of a line, they end in one more.
+    prefetch_read(bytes, at.wrapping_add(count - 1));
 }

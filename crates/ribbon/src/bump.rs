@@ -6,6 +6,9 @@
 //! that start below the threshold are bumped: those not tried yet are skipped, and those that are in, because the
 //! thresholds are coarse, are taken out again, last in, first out.
 //!
+//! A row takes some twenty steps in the mean, each of which waits for the one before, and the end comes unforeseen. Filling two
+//! to six ranges of buckets in turn, one step of each, was tried to hide the waiting, and took as long: 80 to 90 ns a key.
+//!
 //! Dillinger, Hübschle-Schneider, Sanders, Walzer, *Fast Succinct Retrieval and Approximate Membership Using Ribbon*, SEA
 //! 2022.
 

@@ -116,6 +116,12 @@ impl Geometry {
         self.buckets
     }
 
+    /// The first layer, in which most keys are.
+    #[inline]
+    pub(crate) fn first(&self) -> &Layer {
+        &self.layers[0]
+    }
+
     /// The layers, from the first to the last.
     #[inline]
     pub(crate) fn layers(&self) -> &[Layer] {

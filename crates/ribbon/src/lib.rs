@@ -27,6 +27,8 @@ mod sizing;
 
 mod parts;
 
+mod probe;
+
 mod batch;
 
 mod ribbon;

@@ -1,7 +1,6 @@
 //! The bumped ribbon filter.
 
 use core::fmt;
-use core::marker::PhantomData;
 
 use amq::{
     Amq, BuildError, Capable, Digest, Family, InvariantError, Kind, Plan, Space, Spec, SpecError,
@@ -11,12 +10,12 @@ use amq_bits::columns::dispatch;
 use amq_bits::{Store, Table};
 
 use crate::batch::{Batch, One};
-use crate::build::{MAX_ATTEMPTS, build, peak_bytes};
+use crate::build::{Built, MAX_ATTEMPTS, build, peak_bytes};
 use crate::geometry::BLOCK;
-use crate::hashes::rehash;
 use crate::parts::{PartsError, RibbonParts};
+use crate::probe::Prober;
 use crate::sizing::{R, Size};
-use crate::width::{MAX_BLOCKS, Row, W64, W128, Width, fingerprint};
+use crate::width::{W64, W128, Width};
 
 /// A bumped ribbon filter with windows of 64 slots: the one to take by default.
 pub type RibbonFilter<S = Table> = BumpedRibbon<W64, S>;
@@ -56,24 +55,11 @@ pub type WideRibbonFilter<S = Table> = BumpedRibbon<W128, S>;
 /// # Ok::<(), amq::BuildError>(())
 /// ```
 pub struct BumpedRibbon<W: Width, S: Store = Table> {
-    size: Size,
+    prober: Prober<W>,
     seed: u64,
     attempts: u32,
-    /// `attempt_seed(seed, attempts - 1)`
-    hash_seed: u64,
     len: u64,
     store: S,
-    width: PhantomData<W>,
-}
-
-/// What a lookup reads, and what it compares that with.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Question {
-    /// Where the blocks begin that the window touches.
-    pub(crate) blocks: [usize; MAX_BLOCKS],
-    /// The slots of each block that count.
-    pub(crate) masks: [u64; MAX_BLOCKS],
-    pub(crate) fingerprint: u32,
 }
 
 impl<W: Width, S: Store> BumpedRibbon<W, S> {
@@ -104,8 +90,8 @@ impl<W: Width, S: Store> BumpedRibbon<W, S> {
         if bytes != expected {
             return Err(PartsError::Bytes { bytes, expected });
         }
-        let hash_seed = attempt_seed(seed, attempts - 1);
-        Ok(Self { size, seed, attempts, hash_seed, len, store, width: PhantomData })
+        let prober = Prober::new(&size, attempt_seed(seed, attempts - 1));
+        Ok(Self { prober, seed, attempts, len, store })
     }
 
     /// The numbers that, with the table, make this filter.
@@ -122,57 +108,22 @@ impl<W: Width, S: Store> BumpedRibbon<W, S> {
     /// Bits of a slot.
     #[inline]
     pub fn r(&self) -> u32 {
-        self.size.layout.r()
+        self.prober.size.layout.r()
     }
 
     /// Slots, of all layers.
     pub fn slots(&self) -> u64 {
-        self.size.geometry.slots()
+        self.prober.size.geometry.slots()
     }
 
     /// Layers: one, and one more for each time that some hundreds of slots or more can be left to those which are bumped.
     pub fn layers(&self) -> usize {
-        self.size.geometry.layers().len()
+        self.prober.size.geometry.layers().len()
     }
 
     /// The seed of the spec: the one that keys are digested under.
     pub fn seed(&self) -> u64 {
         self.seed
-    }
-
-    /// Bytes of a block of slots.
-    #[inline]
-    pub(crate) fn block_bytes(&self) -> usize {
-        self.size.layout.block_bytes()
-    }
-
-    /// Finds the layer of a digest, and its window there.
-    #[expect(clippy::inline_always, reason = "into the code compiled for the features")]
-    #[inline(always)]
-    pub(crate) fn question(&self, bytes: &[u8], digest: Digest) -> Question {
-        let (layout, layers) = (&self.size.layout, self.size.geometry.layers());
-        let mut hash = digest.remix(self.hash_seed).get();
-        let mut layer = &layers[0];
-        let mut start = layer.start(hash);
-        for (i, next) in (1..).zip(&layers[1..]) {
-            let choice = layout.threshold(bytes, layer.first_bucket + (start >> W::BUCKET_BITS));
-            let offset = start & ((1 << W::BUCKET_BITS) - 1);
-            if offset >= u64::from(W::THRESHOLDS[choice]) {
-                break;
-            }
-            hash = rehash(hash, i);
-            layer = next;
-            start = layer.start(hash);
-        }
-        let block = layer.first_block + start / BLOCK;
-        // A window that fills the last block has no slot in the one behind it.
-        let last = self.size.geometry.blocks() - 1;
-        let mut blocks = [0; MAX_BLOCKS];
-        for (i, at) in (0..).zip(&mut blocks[..W::BLOCKS]) {
-            *at = layout.block_at((block + i).min(last));
-        }
-        let masks = W::Row::of(hash).masks((start % BLOCK) as u32);
-        Question { blocks, masks, fingerprint: fingerprint(hash, layout.r()) }
     }
 
     /// The bytes that building from `digests` digests takes at most, the table included and the digests not.
@@ -213,23 +164,21 @@ impl<W: Width> BumpedRibbon<W> {
     }
 
     fn build_sized(digests: &[Digest], seed: u64, size: &Size) -> Result<Self, BuildError> {
-        let built = build::<W>(digests, seed, size, MAX_ATTEMPTS)?;
-        let hash_seed = attempt_seed(seed, built.attempts - 1);
-        let (attempts, len, store) = (built.attempts, built.len, built.table);
-        Ok(Self { size: *size, seed, attempts, hash_seed, len, store, width: PhantomData })
+        let Built { table, len, attempts } = build::<W>(digests, seed, size, MAX_ATTEMPTS)?;
+        let prober = Prober::new(size, attempt_seed(seed, attempts - 1));
+        Ok(Self { prober, seed, attempts, len, store: table })
     }
 }
 
 impl<W: Width, S: Store> Amq for BumpedRibbon<W, S> {
     #[inline]
     fn contains(&self, digest: Digest) -> bool {
-        let bytes = self.store.bytes();
-        dispatch(One { filter: self, bytes, digest })
+        dispatch(One { prober: &self.prober, bytes: self.store.bytes(), digest })
     }
 
     fn contains_batch(&self, digests: &[Digest], answers: &mut [bool]) {
         assert_same_length(digests, answers);
-        dispatch(Batch { filter: self, bytes: self.store.bytes(), digests, answers });
+        dispatch(Batch { prober: &self.prober, bytes: self.store.bytes(), digests, answers });
     }
 
     /// Distinct digests.
@@ -292,7 +241,7 @@ where
     /// The size of the table; that no bit is set beyond the last slot and the last threshold; and that, where all slots are
     /// 0, no key was bumped.
     fn check_invariants(&self) -> Result<(), InvariantError> {
-        let (bytes, size) = (self.store.bytes(), &self.size);
+        let (bytes, size) = (self.store.bytes(), &self.prober.size);
         let error = |what, at| Err(InvariantError { what, at });
         if bytes.len() as u64 != size.layout.bytes() {
             return error("the table has another size than its slots", bytes.len() as u64);
