@@ -54,7 +54,7 @@ pub type EightBitCountingBloom<S = Table> = CountingFilter<Layout, 8, S>;
 /// A counting Bloom filter of which a key costs one cache line: 128 four-bit counters a block, k of them a key's.
 ///
 /// The blocks are small, and so their fill varies more than that of [`BlockedBloom`](crate::BlockedBloom): at 10 counters a key the rate is
-/// 1.4 % instead of .819 %. The plan accounts for it.
+/// 1.35 % instead of .819 %. The plan accounts for it.
 ///
 /// ```
 /// use amq::{Amq, Family, Insert, Key, Remove, Spec};
