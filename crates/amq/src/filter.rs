@@ -102,7 +102,8 @@ pub trait Family: Amq + Capable + Sized + 'static {
     /// attempts has failed.
     fn build(digests: &[Digest], spec: &Spec) -> Result<Self, BuildError>;
 
-    /// The table: what decides every answer. Empty where a foreign filter does not show it.
+    /// The table: what decides every answer. Empty where a foreign filter does not show it, and where others may be writing to it
+    /// ([`SharedInsert`]), so that it cannot be lent as plain bytes.
     fn table(&self) -> &[u8] {
         &[]
     }
