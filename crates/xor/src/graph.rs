@@ -4,7 +4,7 @@
 //! key belongs: a *shard* of a xor filter, a *segment* of a fuse filter. The rest is the key's [`Word`], all
 //! that is kept of it in a construction. Remixing is a bijection, so that distinct digests stay distinct; what
 //! is dropped at the low end to make room for a [tag](TAG) is less than the high part has, except in small
-//! tables, where two keys still share a place and a word with a probability below 2^-39.
+//! tables, where two keys still share a place and a word with a probability below 2^-37.
 
 use amq::Digest;
 
@@ -13,7 +13,7 @@ pub(crate) type Word = u64;
 
 /// Low bits of a word that belong to the construction: counts and sides are kept there.
 pub(crate) const TAG: u64 = (1 << TAG_BITS) - 1;
-pub(crate) const TAG_BITS: u32 = 7;
+pub(crate) const TAG_BITS: u32 = 9;
 
 /// How the tag is divided in the state of a cell: the number of its keys, then the lowest bits of the sum of
 /// their places.

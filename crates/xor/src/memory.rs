@@ -25,11 +25,15 @@ pub(crate) fn check_limit(needed: u64, limit: u64) -> Result<(), BuildError> {
     if needed > limit { Err(BuildError::MemoryLimit { needed, limit }) } else { Ok(()) }
 }
 
+/// Empties a list and makes room for `len` elements.
+pub(crate) fn reserve<T>(list: &mut Vec<T>, len: usize) -> Result<(), BuildError> {
+    list.clear();
+    list.try_reserve_exact(len).map_err(|_| out_of_memory((len as u64).saturating_mul(size_of::<T>() as u64)))
+}
+
 /// Makes a list of `len` zeros of an existing one, whose memory is used again.
 pub(crate) fn zeros<T: Copy + Default>(list: &mut Vec<T>, len: usize) -> Result<(), BuildError> {
-    list.clear();
-    list.try_reserve_exact(len)
-        .map_err(|_| out_of_memory((len as u64).saturating_mul(size_of::<T>() as u64)))?;
+    reserve(list, len)?;
     list.resize(len, T::default());
     Ok(())
 }

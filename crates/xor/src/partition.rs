@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use amq::{BuildError, Digest};
 
 use crate::graph::{TAG, Word, hash};
-use crate::memory::{Raw, index, out_of_memory};
+use crate::memory::{Raw, index, reserve, zeros};
 use crate::segments::Segments;
 use crate::source::{Source, SourceError};
 use crate::workers::for_each;
@@ -74,9 +74,7 @@ impl Scatter {
         self.first = first;
         self.next.clear();
         let places = counts.len() + 1;
-        self.next
-            .try_reserve_exact(places)
-            .map_err(|_| BuildError::OutOfMemory { bytes: 8 * places as u64 })?;
+        reserve(&mut self.next, places)?;
         let mut end = 0;
         for &count in counts {
             self.next.push(end);
@@ -124,6 +122,13 @@ impl Loader {
     /// Two lists, of counts and of positions.
     pub(crate) const BYTES_A_PLACE: u64 = 16;
 
+    /// Makes room for so many places, which is all that it ever allocates for them.
+    pub(crate) fn reserve(&mut self, places: usize) -> Result<(), BuildError> {
+        reserve(&mut self.counts, places)?;
+        // One more, for the others.
+        reserve(&mut self.scatter.next, places + 1)
+    }
+
     pub(crate) fn bytes(&self) -> u64 {
         8 * (self.counts.capacity() + self.scatter.next.capacity()) as u64
     }
@@ -163,9 +168,7 @@ pub(crate) fn count_all<S: Source + ?Sized>(
 ) -> Result<(), SourceError<S::Error>> {
     let (places, parts) = (given.len(), loaders.len());
     for_each(loaders, 0, &|part, loader: &mut Loader| {
-        loader.counts.clear();
-        loader.counts.try_reserve_exact(places).map_err(|_| out_of_memory(8 * places as u64))?;
-        loader.counts.resize(places, 0);
+        zeros(&mut loader.counts, places)?;
         source
             .replay_part(part, parts, &mut |digests| count(digests, hash_seed, cut, &mut loader.counts))
             .map_err(SourceError::Source)

@@ -153,8 +153,9 @@ impl Peeler {
                 let left = (u64::from_le_bytes(*state) ^ key).wrapping_sub(count);
                 *state = left.to_le_bytes();
                 queue[tail] = low_half(other);
+                let is_final = G::ONE_PLACE || other < end;
                 // Conditions joined as such: of a condition and a number, the compiler makes a branch.
-                tail += usize::from((left & COUNT == 1) & is_key & (G::ONE_PLACE || other < end));
+                tail += usize::from((left & COUNT == 1) & is_key & is_final);
             }
             order[taken] = entry(word, place, graph.side(cell, place)).to_le_bytes();
             taken += usize::from(is_key);

@@ -96,3 +96,40 @@ impl<const K: usize> Graph for Segments<K> {
         segment.wrapping_sub(segment.wrapping_sub(tagged >> COUNT_BITS) & 3)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use amq::Digest;
+    use rand_xoshiro::Xoshiro256PlusPlus;
+    use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+    use super::Segments;
+    use crate::graph::Graph;
+
+    fn check<const K: usize>(count: u64, bits: u32) {
+        let graph = Segments::<K>::new(count, bits).unwrap();
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(count);
+        for hash in (0..1_000).map(|_| rng.next_u64()).chain([0, u64::MAX]) {
+            let (place, word) = graph.cut(Digest::new(hash));
+            assert!(place < count);
+            for (i, cell) in (0..).zip(graph.edge(place, word)) {
+                assert_eq!(cell >> bits, place + i, "{hash:#x}: one cell in each segment");
+                assert!(cell < graph.cells());
+                // What a state keeps is enough to find the place again from any cell.
+                let tagged = word | graph.tag(place) | 1;
+                assert_eq!(graph.place(cell, tagged), place, "{hash:#x}");
+                assert_eq!(graph.side(cell, place), i, "{hash:#x}");
+            }
+        }
+    }
+
+    #[test]
+    fn cells_lie_in_neighbouring_segments_at_every_size() {
+        for (count, bits) in [(1, 0), (1, 1), (2, 3), (7, 8), (100, 14), (1 << 33, 18)] {
+            check::<3>(count, bits);
+            check::<4>(count, bits);
+        }
+        assert_eq!(Segments::<3>::new(0, 4), None);
+        assert_eq!(Segments::<3>::new(1, 19), None);
+    }
+}

@@ -285,7 +285,7 @@ impl<S: Source + ?Sized> Pass<'_, S> {
     }
 }
 
-impl<'a> Part<'a> {
+impl Part<'_> {
     /// Two parts of about the same weight for each worker.
     fn split(self, size: Size) -> (Self, Self) {
         let half = self.workers.len() / 2;
@@ -405,6 +405,7 @@ impl Memory {
         zeros(&mut self.starts, shards + 1)?;
         zeros(&mut self.rotations, shards)?;
         self.loaders.resize_with(threads, Loader::default);
+        self.loaders.iter_mut().try_for_each(|loader| loader.reserve(shards))?;
         self.workers.resize_with(threads, Worker::default);
         Ok(())
     }

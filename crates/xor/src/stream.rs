@@ -159,9 +159,13 @@ fn peel<const K: usize>(graph: Segments<K>, memory: &mut Memory, keys: usize) ->
     progress.taken == keys
 }
 
-/// Segments whose state is kept.
+/// Segments whose state is kept: 32, and more of short ones, as many as have 2^18 cells.
+///
+/// The peeling of long segments lags a dozen behind. That of short ones may start late and lag 60 behind: with 32
+/// places for 3,000 keys and 4 hash functions, 75 instead of 92 of 100 attempts succeed.
 fn ring<const K: usize>(graph: Segments<K>) -> u64 {
-    (graph.count() + K as u64 - 1).min(PLACES)
+    let places = ((1 << 18) >> graph.bits()).clamp(32, PLACES);
+    (graph.count() + K as u64 - 1).min(places)
 }
 
 impl Memory {
@@ -186,6 +190,7 @@ impl Memory {
         zeros(&mut self.distinct, places)?;
         zeros(&mut self.taken, places)?;
         self.loaders.resize_with(threads, Loader::default);
+        self.loaders.iter_mut().try_for_each(|loader| loader.reserve(places))?;
         Ok(())
     }
 }

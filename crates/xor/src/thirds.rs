@@ -60,3 +60,77 @@ impl Graph for Thirds {
         0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rand_xoshiro::Xoshiro256PlusPlus;
+    use rand_xoshiro::rand_core::{Rng, SeedableRng};
+    use std::vec;
+
+    use super::Thirds;
+    use crate::graph::{Graph, TAG};
+
+    #[test]
+    fn cells_lie_in_their_thirds_at_every_size() {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
+        for third in [1, 2, 3, 11, 28_000, 1 << 20, Thirds::MAX] {
+            for rotation in [0, 1, 31] {
+                let graph = Thirds::new(third, rotation);
+                for hash in (0..1000).map(|_| rng.next_u64()).chain([0, 1, u64::MAX, 1 << 32]) {
+                    for (i, cell) in (0..).zip(graph.edge(0, hash & !TAG)) {
+                        assert!((i * third..(i + 1) * third).contains(&cell), "{hash:#x} of {third}");
+                        assert_eq!(graph.side(cell, 0), i);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Chi-square over the joint distribution of four bits each of any two of: the high and low bits of the
+    /// three indices, and the fingerprint.
+    #[test]
+    fn indices_and_fingerprint_are_pairwise_independent() {
+        const SAMPLES: u32 = 400_000;
+        for (third, rotation) in [(1 << 10, 0), (27_000, 0), (27_000, 1), (27_000, 17), (3 << 20, 0)] {
+            let graph = Thirds::new(third, rotation);
+            let mut rng = Xoshiro256PlusPlus::seed_from_u64(third);
+            let mut joint = vec![[0_u32; 256]; 64];
+            for _ in 0..SAMPLES {
+                let (edge, derived) = graph.locate(0, rng.next_u64() & !TAG);
+                let index = |i: usize| edge[i] - i as u64 * third;
+                let print = derived.fingerprint(u64::from(u32::MAX));
+                let nibble = |x: u64| usize::try_from(x & 15).unwrap();
+                let views = [
+                    nibble(index(0)),
+                    nibble(index(1)),
+                    nibble(index(2)),
+                    nibble(index(0) * 16 / third),
+                    nibble(index(1) * 16 / third),
+                    nibble(index(2) * 16 / third),
+                    nibble(print),
+                    nibble(print >> 28),
+                ];
+                for (a, &x) in views.iter().enumerate() {
+                    for (b, &y) in views.iter().enumerate().skip(a + 1) {
+                        joint[8 * a + b][16 * x + y] += 1;
+                    }
+                }
+            }
+            // What both views are expected to have in common, given how often each has its own values: a third
+            // that is no multiple of 16 does not share its low bits out evenly.
+            for (pair, counts) in joint.iter().enumerate().filter(|(pair, _)| pair / 8 < pair % 8) {
+                let row = |x: usize| counts[16 * x..16 * (x + 1)].iter().sum::<u32>();
+                let column = |y: usize| counts.iter().skip(y).step_by(16).sum::<u32>();
+                let chi: f64 = (0..256)
+                    .map(|cell| {
+                        let expected =
+                            f64::from(row(cell / 16)) * f64::from(column(cell % 16)) / f64::from(SAMPLES);
+                        (f64::from(counts[cell]) - expected).powi(2) / expected
+                    })
+                    .sum();
+                // 225 degrees of freedom: mean 225, standard deviation 21.2; six of them above.
+                assert!(chi < 352.0, "views {} and {} of {third}, {rotation}: {chi}", pair / 8, pair % 8);
+            }
+        }
+    }
+}

@@ -179,7 +179,7 @@ impl<S: Store> Amq for XorFilter<S> {
     ///
     /// The fingerprint of a random digest is uniform, and independent of its cells: whatever these XOR to, it
     /// is that with the probability 2^-r. (That an absent digest may have all that a filter sees in common with
-    /// a member changes this by less than 2^-39.)
+    /// a member changes this by less than 2^-37.)
     fn expected_fpr(&self) -> Option<f64> {
         Some(theory::xor::fpr(self.r()))
     }
