@@ -106,3 +106,54 @@ pub(crate) fn fill_last<W: Width>(hashes: &[u64], layer: &Layer, r: u32, band: &
         band.add(index(layer.start(hash)), W::Row::of(hash), fingerprint(hash, r)) != Added::Contradiction
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::vec::Vec;
+
+    use amq::Digest;
+
+    use super::fill;
+    use crate::band::{Added, Band};
+    use crate::geometry::Geometry;
+    use crate::hashes::rehash;
+    use crate::layout::{Layout, index};
+    use crate::width::{Row, W64, W128, Width, Window, fingerprint};
+
+    /// A key is bumped exactly if it starts below the threshold of its bucket, and the rows of all others are in: adding one of
+    /// them again says that it is implied. At loads from slack to far too high.
+    fn check<W: Width>(slots: u64, load: f64) {
+        let geometry = Geometry::new::<W>(slots).unwrap();
+        let (layer, layout) = (geometry.layers()[0], Layout::new(&geometry, 8));
+        let count = (0..slots * 4).take_while(|&i| (i as f64) < layer.slots as f64 * load);
+        let mut hashes: Vec<u64> = count.map(|i| Digest::new(i).remix(slots).get()).collect();
+        hashes.sort_unstable();
+        let given = hashes.clone();
+        let mut band = Band::<<W as Window>::Row>::new(index(layer.slots)).unwrap();
+        let mut table = std::vec![0; index(layout.bytes())];
+        let bumped = fill::<W>(&mut hashes, &layer, &layout, &mut band, &mut table, 1).unwrap();
+        let mut expected = Vec::new();
+        for hash in given {
+            let start = layer.start(hash);
+            let threshold = W::THRESHOLDS[layout.threshold(&table, start >> W::BUCKET_BITS)];
+            if start % (1 << W::BUCKET_BITS) < u64::from(threshold) {
+                expected.push(rehash(hash, 1));
+            } else {
+                let again = band.add(index(start), W::Row::of(hash), fingerprint(hash, 8));
+                assert_eq!(again, Added::Implied, "{slots} slots, load {load}");
+            }
+        }
+        assert_eq!(hashes[..bumped], expected[..], "{slots} slots, load {load}");
+        assert_eq!(bumped > 0, load > 0.9, "{slots} slots, load {load}: {bumped} bumped");
+    }
+
+    #[test]
+    fn keys_are_in_or_bumped() {
+        for slots in [1_100, 2_000, 30_000] {
+            for load in [0.0, 0.5, 1.05, 1.5, 3.0] {
+                check::<W64>(slots, load);
+                check::<W128>(slots, load);
+            }
+        }
+    }
+}
