@@ -3,14 +3,15 @@
 //! First by the highest digit into parts that fit a second-level cache, then each part by the other digits, the lowest first. As
 //! fingerprints are spread evenly, no comparison sort comes near; if they are not, parts are uneven, and it is still linear.
 
-use alloc::vec::Vec;
-
 /// Slices shorter than this are left to the library.
 const FEW: usize = 1 << 11;
 /// A part has about this many, 2^14 numbers of 8 bytes, where the highest digit can be wide enough.
 const PART_BITS: u32 = 14;
 /// The widest digit: its counters fit a first-level cache.
 const DIGIT_BITS: u32 = 11;
+
+/// What a digit can be. Of fixed size, so that a digit needs no check before it is counted.
+type Counters = [usize; 1 << DIGIT_BITS];
 
 /// Sorts numbers below 2^`bits`. `scratch` is as long; the sorted numbers are in the slice that is returned, one of the two.
 pub(crate) fn sort<'a>(values: &'a mut [u64], scratch: &'a mut [u64], bits: u32) -> &'a [u64] {
@@ -22,21 +23,29 @@ pub(crate) fn sort<'a>(values: &'a mut [u64], scratch: &'a mut [u64], bits: u32)
     let high = (values.len().ilog2().saturating_sub(PART_BITS)).clamp(1, DIGIT_BITS).min(bits);
     let low = bits - high;
     let passes = low.div_ceil(DIGIT_BITS);
-    let mut counts = Counts::of(values, low, high);
-    let mut ends = counts.starts();
-    scatter(values, scratch, &mut ends, low, high);
+    // No number has bits above its highest digit.
+    let mut ends = [0; 1 << DIGIT_BITS];
+    for &value in &*values {
+        ends[digit(value, low)] += 1;
+    }
+    starts(&mut ends);
+    scatter(values, scratch, &mut ends, low);
+    let mut counters = alloc::vec![[0; 1 << DIGIT_BITS]; passes as usize];
     // Now each counter is where its part ends.
     let mut start = 0;
     for end in ends {
         let part = start..end;
         start = end;
-        sort_part(&mut scratch[part.clone()], &mut values[part], low, passes);
+        sort_part(&mut scratch[part.clone()], &mut values[part], &mut counters);
     }
     if passes.is_multiple_of(2) { scratch } else { values }
 }
 
-/// Sorts by `bits` low bits in so many passes from one slice to the other and back, starting from `source`.
-fn sort_part(source: &mut [u64], target: &mut [u64], bits: u32, passes: u32) {
+/// Sorts by as many of the lowest digits as there are counters, from one slice to the other and back, starting from `source`.
+///
+/// The last of these digits may overlap with the highest, which is the same in all numbers of a part.
+fn sort_part(source: &mut [u64], target: &mut [u64], counters: &mut [Counters]) {
+    let passes = counters.len();
     if source.len() < FEW / 8 {
         source.sort_unstable();
         if !passes.is_multiple_of(2) {
@@ -44,59 +53,51 @@ fn sort_part(source: &mut [u64], target: &mut [u64], bits: u32, passes: u32) {
         }
         return;
     }
+    // All digits of a number are counted while it is at hand.
+    counters.iter_mut().for_each(|counts| counts.fill(0));
+    for &value in &*source {
+        for (counts, shift) in counters.iter_mut().zip((0..).step_by(DIGIT_BITS as usize)) {
+            counts[digit(value, shift)] += 1;
+        }
+    }
     let (mut from, mut to) = (source, target);
-    for pass in 0..passes {
-        // Digits as equal as can be.
-        let shift = bits * pass / passes;
-        let width = bits * (pass + 1) / passes - shift;
-        let mut starts = Counts::of(from, shift, width).starts();
-        scatter(from, to, &mut starts, shift, width);
+    for (places, shift) in counters.iter_mut().zip((0..).step_by(DIGIT_BITS as usize)) {
+        starts(places);
+        scatter(from, to, places, shift);
         (from, to) = (to, from);
     }
 }
 
 /// Moves each number to the next place of its digit.
-fn scatter(from: &[u64], to: &mut [u64], places: &mut [usize], shift: u32, width: u32) {
+#[inline]
+fn scatter(from: &[u64], to: &mut [u64], places: &mut Counters, shift: u32) {
     for &value in from {
-        let place = &mut places[digit(value, shift, width)];
+        let place = &mut places[digit(value, shift)];
         to[*place] = value;
         *place += 1;
     }
 }
 
+/// The 11 bits from `shift` on.
 #[inline]
-fn digit(value: u64, shift: u32, width: u32) -> usize {
-    // At most 11 bits.
+fn digit(value: u64, shift: u32) -> usize {
     #[expect(clippy::cast_possible_truncation, reason = "the width of a digit")]
-    let digit = ((value >> shift) & ((1 << width) - 1)) as usize;
+    let digit = ((value >> shift) & ((1 << DIGIT_BITS) - 1)) as usize;
     digit
 }
 
-/// How often each digit occurs.
-struct Counts(Vec<usize>);
-
-impl Counts {
-    fn of(values: &[u64], shift: u32, width: u32) -> Self {
-        let mut counts = alloc::vec![0; 1 << width];
-        for &value in values {
-            counts[digit(value, shift, width)] += 1;
-        }
-        Self(counts)
-    }
-
-    /// Where each digit starts.
-    fn starts(&mut self) -> Vec<usize> {
-        let mut start = 0;
-        for count in &mut self.0 {
-            start += core::mem::replace(count, start);
-        }
-        core::mem::take(&mut self.0)
+/// Makes counts into the places where the numbers of each digit start.
+fn starts(counts: &mut Counters) {
+    let mut start = 0;
+    for count in counts {
+        start += core::mem::replace(count, start);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use alloc::vec;
+    use alloc::vec::Vec;
 
     use rand_xoshiro::Xoshiro256PlusPlus;
     use rand_xoshiro::rand_core::{Rng, SeedableRng};

@@ -79,8 +79,11 @@ fn a_growing_filter_takes_what_there_are_fingerprints_for() {
     for (i, &key) in (1..).zip(&keys[..1_023]) {
         filter.insert(key).unwrap();
         let geometry = filter.filter().geometry();
-        assert!(geometry.r() == 1 || i as f64 <= 0.75 * geometry.slots() as f64, "{i}: {geometry:?}");
-        assert!(geometry.slots() == 16 || i as f64 > 0.375 * geometry.slots() as f64, "{i}: {geometry:?}");
+        assert!(geometry.r() == 1 || f64::from(i) <= 0.75 * geometry.slots() as f64, "{i}: {geometry:?}");
+        assert!(
+            geometry.slots() == 16 || f64::from(i) > 0.375 * geometry.slots() as f64,
+            "{i}: {geometry:?}"
+        );
         assert_eq!(geometry.fingerprints(), fingerprints);
     }
     assert_eq!((filter.filter().geometry().slots(), filter.remaining()), (1_024, Some(0)));
