@@ -54,7 +54,9 @@ fn sort_part(source: &mut [u64], target: &mut [u64], counters: &mut [Counters]) 
         return;
     }
     // All digits of a number are counted while it is at hand.
-    counters.iter_mut().for_each(|counts| counts.fill(0));
+    for counts in counters.iter_mut() {
+        counts.fill(0);
+    }
     for &value in &*source {
         for (counts, shift) in counters.iter_mut().zip((0..).step_by(DIGIT_BITS as usize)) {
             counts[digit(value, shift)] += 1;
@@ -81,9 +83,8 @@ fn scatter(from: &[u64], to: &mut [u64], places: &mut Counters, shift: u32) {
 /// The 11 bits from `shift` on.
 #[inline]
 fn digit(value: u64, shift: u32) -> usize {
-    #[expect(clippy::cast_possible_truncation, reason = "the width of a digit")]
-    let digit = ((value >> shift) & ((1 << DIGIT_BITS) - 1)) as usize;
-    digit
+    // At most 11 bits.
+    ((value >> shift) & ((1 << DIGIT_BITS) - 1)) as usize
 }
 
 /// Makes counts into the places where the numbers of each digit start.
