@@ -78,6 +78,8 @@ fn a_limited_xor_build_goes_through_its_source_more_often() {
         println!("{limit} bytes: {passes} passes");
         assert!(passes > 2 || limit == 10_000_000, "{passes}");
         let doubled = digests(n, 5).repeat(2);
+        // Twice the digests take shards of twice the words.
+        let mut builder = Builder::new().with_memory_limit(2 * limit);
         let filter: XorFilter = builder.build(&doubled, &spec).unwrap();
         assert_eq!(filter, expected, "{limit} bytes, each digest twice");
     }
