@@ -10,6 +10,7 @@ amq::families! {
     amq_bloom::CountingBloom,
     amq_bloom::BlockedCountingBloom,
     amq_quotient::QuotientFilter,
+    amq_quotient::RankSelectQuotientFilter,
     amq_xor::XorFilter,
     amq_ribbon::RibbonFilter,
     amq_ribbon::WideRibbonFilter,
