@@ -101,8 +101,8 @@ impl Builder {
 
     /// Builds with so many threads of the current `rayon` pool. The filters are the same, byte for byte.
     ///
-    /// A xor filter is built in parallel as a whole, a fuse filter for the partition of its keys, a third of the
-    /// work. Few keys are no work for several threads: that pays from 10^5 on.
+    /// A xor filter is built in parallel as a whole. Of a fuse filter only the partition of the keys is, and each
+    /// thread reads all of them: on a machine of two cores that was slower than one thread.
     #[cfg(feature = "rayon")]
     #[must_use]
     pub fn with_threads(self, threads: NonZeroUsize) -> Self {

@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::MAX_ATTEMPTS;
 
-/// The numbers that, with the table, make a [`XorFilter`].
+/// The numbers that, with the table, make a [`XorFilter`](crate::XorFilter).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct XorParts {
     /// Cells of each third, at least 1.

@@ -21,8 +21,7 @@ use crate::memory::{Raw, Words, index, out_of_memory};
 /// The state of the cells in the ring, and the cells to be looked at.
 ///
 /// One word a cell: the XOR of the words of its keys, and in their low bits, which are 0 in a key's word, the
-/// number of the keys. So one touch is one cache line, and an update is a XOR and an addition. An earlier
-/// version kept the count in a ninth byte: 1.3 times the time.
+/// number of the keys. So one touch is one cache line, and an update is a XOR and an addition.
 #[derive(Debug, Default)]
 pub(crate) struct Peeler {
     state: Words,

@@ -4,8 +4,7 @@
 //! the cells in proportion to its keys, and a hash function of its own if the first does not peel. Where the
 //! shards begin and which function each has is written behind the cells (the *directory*).
 //!
-//! One graph over all cells would be the same size. Its build misses the cache with every step: at 10^7 and
-//! more keys it takes four times as long.
+//! One graph over all cells would be the same size. Its build misses the cache with every step.
 
 use alloc::vec::Vec;
 use core::ops::Range;

@@ -5,8 +5,8 @@
 //! keys taken away is written over the words that have been added, so that 8 bytes a key are all that grows with
 //! the keys.
 //!
-//! Shards, as for the xor filter, would take 5 % more cells, because small fuse filters are larger, and are no
-//! faster: with segments of 2^14 cells the stream stays in the second-level cache as well.
+//! Shards, as for the xor filter, would take more cells, because small fuse filters are larger; with segments of
+//! 2^14 cells the stream stays in the second-level cache as well.
 
 use alloc::vec::Vec;
 
