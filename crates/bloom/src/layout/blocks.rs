@@ -121,6 +121,9 @@ impl<B: BlockKind> BlockLayout<B> {
     }
 }
 
+/// More keys than this fill any number of blocks, and would overflow the sums over the keys of one.
+const MOST_KEYS: u64 = 1 << 62;
+
 impl<B: BlockKind> Sealed for BlockLayout<B> {}
 
 impl<B: BlockKind> Places for BlockLayout<B> {
@@ -171,14 +174,14 @@ impl<B: BlockKind> Places for BlockLayout<B> {
     }
 
     fn predicted_fpr(self, n: u64) -> f64 {
-        B::fpr(n, self.blocks, self.k)
+        B::fpr(n.min(MOST_KEYS), self.blocks, self.k)
     }
 
     /// - `Fpr`: the fewest blocks, with their best k, at which the exact mean is at most ε.
     /// - `Shape`: k = r, and as many blocks as half-full positions at capacity/α keys take, rounded up.
     /// - `BitsPerKey`: as many whole blocks as that buys, at least one, and the best k for them.
     fn for_spec(spec: &Spec, width: u32) -> Result<(Self, f64), SpecError> {
-        let n = spec.capacity().max(1);
+        let n = spec.capacity().clamp(1, MOST_KEYS);
         let too_large = SpecError::TooLarge { capacity: spec.capacity() };
         let (lowest, highest) = B::R;
         let (blocks, k, alpha) = match spec.checked_target()? {
@@ -300,6 +303,12 @@ impl Iterator for SplitPositions {
     }
 }
 
+/// Whether blocks are so full, even with one probe a key, that no double tells the rate from 1: a position stays free with a probability
+/// of e^-40. The sums over the keys of a block need not be made then.
+fn is_overfull<B: BlockKind>(n: u64, blocks: u64) -> bool {
+    n / blocks > 40 * B::POSITIONS
+}
+
 /// A kind of block with free positions.
 macro_rules! free_kind {
     ($kind:ident, $positions:literal, $width:literal) => {
@@ -327,11 +336,11 @@ macro_rules! free_kind {
             }
 
             fn best_k(n: u64, blocks: u64) -> u32 {
-                blocked::best_k(n, blocks, Self::POSITIONS)
+                if is_overfull::<Self>(n, blocks) { 1 } else { blocked::best_k(n, blocks, Self::POSITIONS) }
             }
 
             fn fpr(n: u64, blocks: u64, k: u32) -> f64 {
-                blocked::fpr(n, blocks, Self::POSITIONS, k)
+                if is_overfull::<Self>(n, blocks) { 1.0 } else { blocked::fpr(n, blocks, Self::POSITIONS, k) }
             }
         }
     };
