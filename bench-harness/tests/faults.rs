@@ -1,5 +1,7 @@
 //! Filters with a fault built in: the verification sees each.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use amq::{
     Amq, BuildError, Digest, Family, Insert, InsertError, InvariantError, Kind, Plan, Remove, Space, Spec,
     SpecError, capabilities,
@@ -34,11 +36,15 @@ enum Wrong {
     GivesUp,
     HasNoMemory,
     CannotBePlanned,
+    GivesUpTheSecondTime,
 }
 
 const RATE_BITS: u32 = 7;
 /// False positives: digests whose low bits are 0.
 const RATE: f64 = 1.0 / 128.0;
+
+/// Builds of the filter that gives up the second time.
+static BUILDS: AtomicU32 = AtomicU32::new(0);
 
 /// An exact set that lets through every 128th absent key, with a fault of the given number.
 #[derive(Debug)]
@@ -51,7 +57,7 @@ impl<const WRONG: usize> Toy<WRONG> {
     const FAULT: Wrong = ALL[WRONG];
 }
 
-const ALL: [Wrong; 14] = [
+const ALL: [Wrong; 15] = [
     Wrong::Nothing,
     Wrong::ForgetsAKey,
     Wrong::ForgetsInABatch,
@@ -66,6 +72,7 @@ const ALL: [Wrong; 14] = [
     Wrong::GivesUp,
     Wrong::HasNoMemory,
     Wrong::CannotBePlanned,
+    Wrong::GivesUpTheSecondTime,
 ];
 
 impl<const WRONG: usize> Amq for Toy<WRONG> {
@@ -126,6 +133,9 @@ impl<const WRONG: usize> Toy<WRONG> {
             Wrong::PanicsInBuild => panic!("the build is broken"),
             Wrong::GivesUp => Err(BuildError::Exhausted { alpha: 1.0, threshold: 0.8, attempts: 9 }),
             Wrong::HasNoMemory => Err(BuildError::OutOfMemory { bytes: 77 }),
+            Wrong::GivesUpTheSecondTime if BUILDS.fetch_add(1, Ordering::Relaxed) == 1 => {
+                Err(BuildError::Exhausted { alpha: 1.0, threshold: 0.8, attempts: 9 })
+            }
             _ => {
                 let mut sorted = Vec::with_capacity(usize::try_from(spec.capacity()).unwrap());
                 sorted.extend(digests.iter().map(|digest| digest.get()));
@@ -188,13 +198,13 @@ macro_rules! toys {
         )*
 
         fn descriptor(wrong: Wrong) -> &'static amq::Descriptor {
-            static DESCRIPTORS: [amq::Descriptor; 14] = [$(amq::Descriptor::of::<Toy<$number>>()),*];
+            static DESCRIPTORS: [amq::Descriptor; 15] = [$(amq::Descriptor::of::<Toy<$number>>()),*];
             &DESCRIPTORS[ALL.iter().position(|&other| other == wrong).unwrap()]
         }
     };
 }
 
-toys!(0 1 2 3 4 5 6 7 8 9 10 11 12 13);
+toys!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14);
 
 const N: u64 = 2000;
 
@@ -277,6 +287,7 @@ fn timing_sees_what_changes_after_the_verification() {
         (Wrong::ForgetsInABatch, Status::VerifyFailed, "Batch lookups give"),
         (Wrong::PanicsInLookups, Status::VerifyFailed, "timing panicked"),
         (Wrong::GivesUp, Status::BuildFailed, "in its timing"),
+        (Wrong::GivesUpTheSecondTime, Status::BuildFailed, "in its timing"),
     ] {
         let fault = pass(wrong).unwrap_err();
         assert_eq!(fault.status, status, "{wrong:?}: {}", fault.reason);
