@@ -8,7 +8,7 @@ use amq::{
 };
 use amq_bits::counting::CountingAllocator;
 use bench_harness::measure::clock::Clock;
-use bench_harness::measure::fpr::Absent;
+use bench_harness::measure::fpr::{self, Absent};
 use bench_harness::measure::time::{Lookups, Queries, Subject};
 use bench_harness::measure::verify::{Phase, Verdict, verify};
 use bench_harness::store::cell::Status;
@@ -215,11 +215,39 @@ fn digests(from: u64, count: u64) -> Vec<Digest> {
 /// The verdict, and the last phase that was announced.
 fn judge(wrong: Wrong, queries: u64) -> (Verdict, Phase) {
     let members = digests(0, N);
-    let absent = Absent { count: queries, get: &|from, count| Ok(digests((1 << 40) + from, count)) };
+    let absent = Absent {
+        count: queries,
+        get: &|from, count| Ok(digests((1 << 40) + from, count)),
+        fresh: &|from, count| Ok(digests((1 << 41) + from, count)),
+    };
     let mut last = Phase::Plan;
     let verdict =
         verify(descriptor(wrong), &Spec::fpr(RATE, N), &members, &absent, &mut |phase| last = phase).unwrap();
     (verdict, last)
+}
+
+#[test]
+fn a_rate_is_refused_only_if_fresh_keys_contradict_it_as_well() {
+    let members = digests(0, N);
+    let verdict = |get: fpr::Source<'_>, fresh: fpr::Source<'_>| {
+        let absent = Absent { count: 1 << 16, get, fresh };
+        verify(descriptor(Wrong::Nothing), &Spec::fpr(RATE, N), &members, &absent, &mut |_| ()).unwrap()
+    };
+    let by_chance = |from, count| Ok(digests((1 << 40) + from, count));
+    // Every one of them is let through.
+    let unlucky = |from: u64, count: u64| Ok((from..from + count).map(|i| Digest::new(i << 40)).collect());
+
+    let once = verdict(&unlucky, &by_chance);
+    assert_eq!((once.status, once.facts.fpr_hits), (Status::Ok, Some(1 << 16)), "{}", once.reason);
+    assert_eq!(once.facts.fpr_queries_again, Some(1 << 16));
+    assert!(once.facts.fpr_hits_again.is_some_and(|hits| (400..625).contains(&hits)), "{:?}", once.facts);
+
+    let twice = verdict(&unlucky, &unlucky);
+    assert_eq!((twice.status, twice.facts.fpr_hits_again), (Status::VerifyFailed, Some(1 << 16)));
+    assert!(twice.reason.contains("with as many fresh keys, 65536 false positives"), "{}", twice.reason);
+
+    let never = verdict(&by_chance, &unlucky);
+    assert_eq!((never.status, never.facts.fpr_hits_again), (Status::Ok, None));
 }
 
 /// 3,600 false positives to expect.
@@ -271,8 +299,7 @@ fn timing_sees_what_changes_after_the_verification() {
     let lookups =
         [0.0, 0.5, 1.0].map(|ratio| Lookups::new(ratio, 20_000, &members, &absent, &mut rng)).into();
     let removals = members[..200].to_vec();
-    let queries =
-        Queries { members, removals, lookups, keys: bench_harness::sweep::keys::KeySample::default() };
+    let queries = Queries { members, removals, lookups };
     let mut works = Sweep::profile("smoke").unwrap().works();
     works.retain(|work| work.hashing == bench_harness::store::cell::Hashing::Digest);
     let clock = Clock::measure();

@@ -1,5 +1,6 @@
 //! The measuring processes: what they are told on their input, what they tell on their output, and what they do.
 
+use std::cell::OnceCell;
 use std::io::{Write as _, stdin, stdout};
 
 use amq::Digest;
@@ -17,7 +18,7 @@ use crate::measure::fpr::Absent;
 use crate::measure::time::{Lookups, Queries, Subject};
 use crate::measure::verify::{Phase, Verdict, verify};
 use crate::registry;
-use crate::store::cell::{Status, Workload};
+use crate::store::cell::{Hashing, Status, Workload};
 use crate::store::sample::{Point, Work};
 
 /// The hidden subcommand.
@@ -188,7 +189,18 @@ fn run_verification(job: &Job, filter: &str) -> Result<()> {
     let spec = groups::spec(&job.point, descriptor.kind, job.material.seed);
     let members = job.material.members()?;
     let get = |from, count| job.material.absent(from, count);
-    let absent = Absent { count: job.material.absent, get: &get };
+    let sorted: OnceCell<Vec<Digest>> = OnceCell::new();
+    let fresh = |from, count| {
+        let sorted = sorted.get_or_init(|| {
+            let mut sorted = members.clone();
+            sorted.sort_unstable();
+            sorted
+        });
+        let mut digests = job.material.fresh_absent(from, count);
+        digests.retain(|digest| sorted.binary_search(digest).is_err());
+        Ok(digests)
+    };
+    let absent = Absent { count: job.material.absent, get: &get, fresh: &fresh };
     let mut told = Ok(());
     let verdict = verify(descriptor, &spec, &members, &absent, &mut |phase| {
         let result = tell(&Event::Phase { phase });
@@ -318,11 +330,19 @@ fn prepare_queries(job: &Job, task: &TimeTask, rng: &mut Xoshiro256PlusPlus) -> 
             ratios.push(ratio);
         }
     }
-    let lookups =
-        ratios.into_iter().map(|ratio| Lookups::new(ratio, task.lookups, &members, &absent, rng)).collect();
+    let from_key = task.works.iter().find(|work| work.hashing == Hashing::Included);
+    let mut lookups = Vec::new();
+    for ratio in ratios {
+        let keys = from_key.filter(|work| work.hit_ratio == Some(ratio));
+        let keys = keys.map(|_| job.material.sample()).transpose()?;
+        lookups.push(match keys {
+            Some(keys) if keys.len() == task.lookups => Lookups::of_keys(ratio, keys, job.material.seed),
+            keys => Lookups { keys, ..Lookups::new(ratio, task.lookups, &members, &absent, rng) },
+        });
+    }
     // Without repetition: what is removed has to be there once for each time.
     let removals: Vec<Digest> = members.sample(rng, members.len().div_ceil(10)).copied().collect();
-    Ok(Queries { removals, lookups, keys: job.material.sample()?, members })
+    Ok(Queries { removals, lookups, members })
 }
 
 /// A floor for each size of table, of one line, three, and as many as a filter of that size reads.
