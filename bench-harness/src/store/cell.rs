@@ -93,8 +93,13 @@ pub struct Cell {
     /// The fastest repetition.
     pub ns_per_op_min: Option<f64>,
     /// Median over the repetitions of time over the time of one independent random cache-line read in a table of the same
-    /// size in the same repetition; empty for other workloads than lookups and where that floor moved by more than 10 %.
+    /// size in the same repetition; empty for other workloads than lookups, and where the distance between the quartiles of
+    /// that floor's times is more than 10 % of their median.
     pub floor_multiple: Option<f64>,
+    /// The same over as many independent reads as a lookup of a member needs, the column `k`; empty for lookups of absent
+    /// keys too, and where `k` is.
+    #[serde(default)]
+    pub floor_k_multiple: Option<f64>,
 }
 
 /// What was done.

@@ -198,7 +198,8 @@ pub struct Floor {
     pub filters: Vec<String>,
     /// Independent random cache lines read for one operation.
     pub reads: u32,
-    /// Nanoseconds for one operation in the fastest coding, by repetition.
+    /// Nanoseconds for one operation in the fastest coding, by repetition; fewer than repetitions where there was no memory
+    /// for the table.
     pub ns: Vec<f64>,
 }
 

@@ -247,7 +247,7 @@ fn run_timing(job: &Job, task: &TimeTask) -> Result<()> {
     let clock = Clock::measure();
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(job.material.seed);
     let queries = prepare_queries(job, task, &mut rng)?;
-    let places: Vec<_> = queries.lookups.first().map(|lookups| lookups.digests.clone()).unwrap_or_default();
+    let places: Vec<_> = queries.lookups.iter().flat_map(|lookups| lookups.digests.iter().copied()).collect();
 
     let mut timed = Vec::new();
     for (i, filter) in task.filters.iter().enumerate() {
@@ -297,9 +297,12 @@ fn run_timing(job: &Job, task: &TimeTask) -> Result<()> {
                 Item::Floor(i) => {
                     tell(&Event::Begin { filter: None, repetition })?;
                     let timed = &mut floors[i];
-                    let floor = Floor::new(timed.bytes)?;
-                    for (reads, ns) in timed.reads.iter().zip(&mut timed.ns) {
-                        ns.push(floor.time(&clock, &places, *reads));
+                    // Without memory for it the floor is unknown: it has fewer times than repetitions.
+                    let Ok(floor) = Floor::new(timed.bytes) else { continue };
+                    floor.warm_up(&places, timed.reads.last().copied().unwrap_or(1));
+                    for (turn, (reads, ns)) in timed.reads.iter().zip(&mut timed.ns).enumerate() {
+                        let turn = turn + usize::try_from(repetition).unwrap_or(0);
+                        ns.push(floor.time(&clock, &places, *reads, turn));
                     }
                 }
             }
@@ -314,7 +317,7 @@ fn run_timing(job: &Job, task: &TimeTask) -> Result<()> {
         }
     }
     for TimedFloor { bytes, filters, reads, ns } in floors {
-        for (reads, ns) in reads.into_iter().zip(ns) {
+        for (reads, ns) in reads.into_iter().zip(ns).filter(|(_, ns)| !ns.is_empty()) {
             tell(&Event::Floor { table_bytes: bytes, filters: filters.clone(), reads, ns })?;
         }
     }
@@ -345,13 +348,13 @@ fn prepare_queries(job: &Job, task: &TimeTask, rng: &mut Xoshiro256PlusPlus) -> 
     Ok(Queries { removals, lookups, members })
 }
 
-/// A floor for each size of table, of one line, three, and as many as a filter of that size reads.
+/// A floor for each size of table, of one, two and three lines, and as many as a filter of that size reads.
 fn prepare_floors(filters: &[TimedFilter]) -> Vec<TimedFloor> {
     let (sizes, of) =
         floors::representatives(&filters.iter().map(|filter| filter.table_bytes).collect::<Vec<_>>());
     let mut timed: Vec<_> = sizes
         .into_iter()
-        .map(|bytes| TimedFloor { bytes, filters: Vec::new(), reads: vec![1, 3], ns: Vec::new() })
+        .map(|bytes| TimedFloor { bytes, filters: Vec::new(), reads: vec![1, 2, 3], ns: Vec::new() })
         .collect();
     for (filter, place) in filters.iter().zip(of) {
         let floor = &mut timed[place];
