@@ -158,7 +158,7 @@ fn all_cells(runs: &[Run<'_>]) -> Cells {
             let mut row = if several { vec![Shown::text(&run.info.run)] } else { Vec::new() };
             row.extend(tables::cell_row(run, entry));
             rows.push(row);
-            let status = data::status_name(entry.status);
+            let status = entry.status.name();
             if !statuses.contains(&status) {
                 statuses.push(status);
             }

@@ -159,7 +159,7 @@ fn warnings(run: &Run<'_>) -> Vec<String> {
 }
 
 /// The columns of the table of all cells.
-pub(crate) const CELL_HEADERS: [&str; 21] = [
+pub(crate) const CELL_HEADERS: [&str; 24] = [
     "filter",
     "status",
     "keys",
@@ -180,6 +180,9 @@ pub(crate) const CELL_HEADERS: [&str; 21] = [
     "miss ns",
     "batched miss ns",
     "chained miss ns",
+    "hit × k reads",
+    "half hits ns",
+    "half hits, hashed ns",
     "remove ns",
 ];
 
@@ -206,6 +209,7 @@ pub(crate) fn cell_row(run: &Run<'_>, entry: &Entry<'_>) -> Vec<Shown> {
         Shown::exact(entry.expected(), rate),
         Shown::exact(row.fpr_z.filter(|_| entry.ok()), |z| format!("{z:.2}")),
     ];
+    let time = |operation| if entry.ok() { entry.shown_time(operation) } else { Shown::missing("") };
     cells.extend(
         [
             Operation::Build,
@@ -214,9 +218,10 @@ pub(crate) fn cell_row(run: &Run<'_>, entry: &Entry<'_>) -> Vec<Shown> {
             Operation::Miss,
             Operation::MissBatch,
             Operation::MissChain,
-            Operation::Remove,
         ]
-        .map(|operation| if entry.ok() { entry.shown_time(operation) } else { Shown::missing("") }),
+        .map(time),
     );
+    cells.push(Shown::exact(entry.multiple_of_k(Operation::Hit), number));
+    cells.extend([Operation::Half, Operation::HalfFromKey, Operation::Remove].map(time));
     cells
 }

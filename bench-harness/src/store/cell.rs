@@ -157,3 +157,18 @@ pub enum Status {
     /// The memory limit was reached.
     OutOfMemory,
 }
+
+impl Status {
+    /// The name for people.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Unsupported => "unsupported",
+            Self::Infeasible => "infeasible",
+            Self::BuildFailed => "build failed",
+            Self::VerifyFailed => "verification failed",
+            Self::Timeout => "timeout",
+            Self::OutOfMemory => "out of memory",
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! From samples to cells: medians, intervals, ratios. A pure function, so that a report can always be made again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use amq_testkit::statistics::{binomial_p_value, clopper_pearson, median, median_interval, z_score};
 
@@ -206,11 +206,16 @@ pub fn relative_spread(values: &[f64]) -> Option<f64> {
     Some((median(&mut upper)? - median(&mut lower)?) / middle)
 }
 
-/// By workload and mode, how far a filter and its twin lie apart: in each group at its median over the hit ratios.
+/// By workload and mode, how far a filter and its twin lie apart, over all groups and hit ratios.
 pub fn noise(samples: &[Sample]) -> BTreeMap<String, NoiseFloor> {
-    let mut differences: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-    for group in by_group(samples).values() {
-        let mut here: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    /// What is known under one name.
+    #[derive(Default)]
+    struct Known {
+        groups: BTreeSet<usize>,
+        apart: Vec<f64>,
+    }
+    let mut known: BTreeMap<String, Known> = BTreeMap::new();
+    for (&number, group) in &by_group(samples) {
         for twin in group.times.iter().filter(|time| time.twin) {
             let same = |time: &&&Time| !time.twin && time.filter == twin.filter && time.work == twin.work;
             let Some(first) = group.times.iter().find(same) else { continue };
@@ -218,24 +223,19 @@ pub fn noise(samples: &[Sample]) -> BTreeMap<String, NoiseFloor> {
             if let Some((first, second)) =
                 first.zip(second).filter(|&(first, second)| first > 0.0 && second > 0.0)
             {
-                let key = noise_key(twin.work.workload, twin.work.mode);
-                here.entry(key).or_default().push((second / first).ln().abs());
-            }
-        }
-        for (key, mut apart) in here {
-            if let Some(apart) = median(&mut apart) {
-                differences.entry(key).or_default().push(apart);
+                let known = known.entry(noise_key(twin.work.workload, twin.work.mode)).or_default();
+                known.groups.insert(number);
+                known.apart.push((second / first).ln().abs());
             }
         }
     }
-    differences
+    known
         .into_iter()
-        .filter_map(|(key, mut differences)| {
-            let pairs = differences.len();
-            let middle = median(&mut differences)?;
-            // The nearest rank; with fewer than 20 pairs the largest.
-            let p95 = *differences.get((pairs * 95).div_ceil(100).saturating_sub(1))?;
-            Some((key, NoiseFloor { pairs: u32::try_from(pairs).ok()?, median: middle, p95 }))
+        .filter_map(|(key, Known { groups, mut apart })| {
+            let middle = median(&mut apart)?;
+            // The nearest rank; with fewer than 20 values the largest.
+            let p95 = *apart.get((apart.len() * 95).div_ceil(100).saturating_sub(1))?;
+            Some((key, NoiseFloor { pairs: u32::try_from(groups.len()).ok()?, median: middle, p95 }))
         })
         .collect()
 }

@@ -138,7 +138,7 @@ pub struct NoiseFloor {
     pub pairs: u32,
     /// Median of |ln(ratio of medians)|: the same whichever of the two is first.
     pub median: f64,
-    /// Its 95th percentile (the largest, if there are fewer than 20 pairs).
+    /// Its 95th percentile (the largest, if there are fewer than 20 values).
     pub p95: f64,
 }
 
