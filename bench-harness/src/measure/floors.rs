@@ -43,7 +43,8 @@ const CODINGS: [Coding; 4] = [Floor::plain, Floor::batches::<16>, Floor::batches
 /// Disjoint slices of equal length, at least one for each coding where there are enough places, and of at least
 /// [`SHORTEST`] where there are.
 fn slices(places: &[Digest]) -> Vec<&[Digest]> {
-    let length = (places.len() / (CODINGS.len() * TURNS)).max(SHORTEST).min(places.len() / CODINGS.len()).max(1);
+    let length =
+        (places.len() / (CODINGS.len() * TURNS)).max(SHORTEST).min(places.len() / CODINGS.len()).max(1);
     if places.is_empty() { vec![places] } else { places.chunks_exact(length).collect() }
 }
 

@@ -311,7 +311,9 @@ fn time_from_key(
         let known = known.filter(|_| keys.len() == lookups.digests.len());
         if hits < keys.members() || known.is_some_and(|known| known != hits) {
             let members = keys.members();
-            return Err(defect(format!("{members} members looked up by key among absent ones give {hits} hits")));
+            return Err(defect(format!(
+                "{members} members looked up by key among absent ones give {hits} hits"
+            )));
         }
         Ok(())
     };

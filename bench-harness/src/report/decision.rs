@@ -235,8 +235,9 @@ fn cost(entry: &Entry<'_>, question: &Question) -> String {
     }
     match entry.rate() {
         Some(Rate::Seen(seen)) => {
-            let range =
-                seen.interval.map_or_else(String::new, |(lo, hi)| format!(" ({})", rate_range(seen.mid, lo, hi)));
+            let range = seen
+                .interval
+                .map_or_else(String::new, |(lo, hi)| format!(" ({})", rate_range(seen.mid, lo, hi)));
             parts.push(format!("rate {}{range}", rate(seen.mid)));
         }
         Some(Rate::Below(bound)) => parts.push(format!("rate < {}", rate(bound))),

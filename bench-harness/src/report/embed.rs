@@ -115,8 +115,7 @@ fn row(entry: &Entry<'_>) -> Vec<Value> {
     for (operation, _) in OPERATIONS {
         let time = entry.time(operation);
         let interval = time.and_then(|time| time.interval);
-        let numbers =
-            [time.map(|time| time.mid), interval.map(|(lo, _)| lo), interval.map(|(_, hi)| hi)];
+        let numbers = [time.map(|time| time.mid), interval.map(|(lo, _)| lo), interval.map(|(_, hi)| hi)];
         row.extend(numbers.map(short));
     }
     row.extend([entry.multiple(Operation::Miss), entry.multiple_of_k(Operation::Hit)].map(short));

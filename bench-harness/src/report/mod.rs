@@ -37,6 +37,7 @@ struct Section {
     capabilities: Table,
     figures: Vec<Figure>,
     noise: String,
+    cache_note: String,
     command: String,
     sweep_toml: String,
 }
@@ -110,6 +111,7 @@ fn section(index: usize, run: &Run<'_>) -> Result<Section> {
         capabilities: tables::capabilities(run),
         figures,
         noise,
+        cache_note: tables::cache_note(run),
         command: run.info.command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
         sweep_toml: run.info.sweep_toml.clone(),
     })

@@ -118,6 +118,25 @@ pub(crate) fn provenance(run: &Run<'_>) -> (Vec<(&'static str, String)>, Vec<Str
     (rows, warnings(run))
 }
 
+/// How the largest table compares with the last-level cache.
+pub(crate) fn cache_note(run: &Run<'_>) -> String {
+    let largest = run
+        .shown()
+        .filter(|entry| !entry.exact())
+        .filter_map(|entry| Some(entry.bits()? * entry.row.n as f64 / 8.0))
+        .max_by(f64::total_cmp);
+    let cache =
+        run.info.machine.caches.iter().max_by_key(|cache| cache.level).filter(|cache| cache.bytes > 0);
+    match (largest, cache) {
+        (Some(largest), Some(cache)) => format!(
+            "The largest filter of this run is {} times as large as that cache of {}.",
+            number(largest / cache.bytes as f64),
+            bytes(cache.bytes)
+        ),
+        _ => String::new(),
+    }
+}
+
 fn warnings(run: &Run<'_>) -> Vec<String> {
     let info = run.info;
     let mut warnings = Vec::new();

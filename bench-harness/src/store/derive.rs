@@ -337,7 +337,13 @@ mod tests {
 
     fn start(point: Point) -> Sample {
         let filters = vec!["solid".into(), "slots".into()];
-        Sample::GroupStart(GroupStart { group: 0, point, seed: 77, filters, works: vec![LOOKUP, INSERT, HITS] })
+        Sample::GroupStart(GroupStart {
+            group: 0,
+            point,
+            seed: 77,
+            filters,
+            works: vec![LOOKUP, INSERT, HITS],
+        })
     }
 
     #[test]

@@ -105,7 +105,11 @@ fn caption(run: &Run<'_>, entries: &[&Entry]) -> String {
                 Some(match run.differ(operation, first, last) {
                     Some(false) => format!("{} within noise", operation.name()),
                     Some(true) => format!("{} {}×", operation.name(), number(last.mid / first.mid)),
-                    None => format!("{} {}× (not told from noise)", operation.name(), number(last.mid / first.mid)),
+                    None => format!(
+                        "{} {}× (not told from noise)",
+                        operation.name(),
+                        number(last.mid / first.mid)
+                    ),
                 })
             })
             .collect();
