@@ -18,7 +18,11 @@ fn a_sweep_ends_in_complete_results() {
     assert_complete(&cells);
     let info = info(&run);
     assert_eq!((info.run.as_str(), info.sweep.as_str(), info.repetitions), ("out", "tiny", 2));
-    assert!(info.finished.is_some() && info.noise.contains_key("lookup single") && info.noise.contains_key("build batch"));
+    assert!(
+        info.finished.is_some()
+            && info.noise.contains_key("lookup single")
+            && info.noise.contains_key("build batch")
+    );
     // Three points of the axes; every filter in the first two, tables alone in the last.
     let points =
         |cell: &Cell| (cell.n, cell.fpr_target.is_some(), cell.alpha_target.map(|alpha| alpha.to_string()));

@@ -116,6 +116,7 @@ pub fn run(options: &Options) -> Result<Outcome> {
             let folder = Folder::create(&path, &header)?;
             let info = info(&plan, &header);
             carry_out(&plan, &header, folder, info, Vec::new(), reports.as_deref())
+                .inspect_err(|_| say_how_to_go_on(&path))
         }
         Start::Resume => {
             let (path, reports) = if let Some(path) = &options.out {
@@ -143,6 +144,7 @@ pub fn run(options: &Options) -> Result<Outcome> {
                 None => info(&plan, &before),
             };
             carry_out(&plan, &before, folder, info, samples, reports.as_deref())
+                .inspect_err(|_| say_how_to_go_on(&path))
         }
     }
 }
@@ -374,6 +376,14 @@ fn interruption(path: &Path) -> Result<Arc<AtomicBool>> {
     Ok(interrupted)
 }
 
+/// What to do after a failure of the disk or the machine.
+fn say_how_to_go_on(path: &Path) {
+    eprintln!(
+        "finished groups are kept. To go on when the cause is removed: amq-bench sweep --resume --out {}",
+        path.display()
+    );
+}
+
 fn carry_out(
     plan: &Plan,
     header: &Header,
@@ -450,18 +460,14 @@ fn outcome(cells: &[Cell]) -> Outcome {
 type Written = (PathBuf, [(RunInfo, Vec<Cell>); 1]);
 
 /// Derives everything from the samples and writes it.
-fn write_results(
-    path: &Path,
-    header: &Header,
-    mut info: RunInfo,
-    samples: &[Sample],
-) -> Result<Written> {
+fn write_results(path: &Path, header: &Header, mut info: RunInfo, samples: &[Sample]) -> Result<Written> {
     info.noise = derive::noise(samples);
     let cells = derive::cells(header, samples);
-    folder::write_run(path, &info)?;
     folder::write_cells(path, &cells)?;
     let runs = [(info, cells)];
     let file = folder::write_report(path, &report::render(&runs)?)?;
+    // Last, since a run that says it is finished is not touched again.
+    folder::write_run(path, &runs[0].0)?;
     Ok((file, runs))
 }
 
@@ -534,20 +540,8 @@ fn failures(samples: &[Sample]) -> Vec<String> {
             Sample::Fault(fault) => Some((&fault.filter, fault.status, &fault.reason)),
             _ => None,
         })
-        .map(|(filter, status, reason)| format!("{filter}: {}: {reason}", status_name(status)))
+        .map(|(filter, status, reason)| format!("{filter}: {}: {reason}", status.name()))
         .collect()
-}
-
-const fn status_name(status: Status) -> &'static str {
-    match status {
-        Status::Ok => "ok",
-        Status::Unsupported => "unsupported",
-        Status::Infeasible => "infeasible",
-        Status::BuildFailed => "build failed",
-        Status::VerifyFailed => "VERIFICATION FAILED",
-        Status::Timeout => "timeout",
-        Status::OutOfMemory => "out of memory",
-    }
 }
 
 /// Where the report is, as a path and as an address.
