@@ -186,6 +186,17 @@ fn unusable_input_ends_with_2_and_says_why() {
 
 #[test]
 #[cfg(unix)]
+fn a_key_file_whose_name_is_not_text_is_read() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let place = Place::new();
+    let name = std::ffi::OsStr::from_bytes(b"k\xff");
+    fs::write(place.folder.path().join(name), b"a\nb\n").unwrap();
+    place.sweep().args(["--families", "bloom", "--keys"]).arg(name).assert().success();
+    assert_eq!(info(&place.path("out")).keys.source, "file:k\u{fffd}");
+}
+
+#[test]
+#[cfg(unix)]
 fn an_unreadable_key_file_is_named() {
     use std::os::unix::fs::symlink;
     let place = Place::new();

@@ -294,7 +294,7 @@ fn info(plan: &Plan, header: &Header) -> RunInfo {
         run: header.run.clone(),
         started: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         finished: None,
-        command: std::env::args().collect(),
+        command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
         sweep: plan.sweep.name.clone(),
         sweep_toml: header.sweep_toml.clone(),
         seed: plan.seed,
