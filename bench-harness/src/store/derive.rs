@@ -180,9 +180,9 @@ fn cell(common: &Cell, work: &Work, group: &Group<'_>, filter: &FilterInfo, faul
             let floor = |floor: &&&Floor| floor.reads == reads && floor.filters.contains(&filter.name);
             group.floors.iter().find(floor).and_then(|floor| floor_multiple(&time.ns, &floor.ns))
         };
-        cell.floor_multiple = over(1);
         // Only a lookup of a member needs all k places.
-        cell.floor_k_multiple = cell.k.filter(|_| hit_ratio == Some(1.0)).and_then(over);
+        let k = cell.k.filter(|_| hit_ratio == Some(1.0));
+        [cell.floor_multiple, cell.floor_k_multiple] = [Some(1), k].map(|reads| reads.and_then(over));
     }
     cell
 }

@@ -345,7 +345,7 @@ fn prepare_queries(job: &Job, task: &TimeTask, rng: &mut Xoshiro256PlusPlus) -> 
     }
     // Without repetition: what is removed has to be there once for each time.
     let removals: Vec<Digest> = members.sample(rng, members.len().div_ceil(10)).copied().collect();
-    Ok(Queries { removals, lookups, members })
+    Ok(Queries { members, removals, lookups })
 }
 
 /// A floor for each size of table, of one, two and three lines, and as many as a filter of that size reads.
