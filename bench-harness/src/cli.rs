@@ -72,7 +72,7 @@ struct SweepArguments {
     #[arg(long, value_name = "R,R", value_delimiter = ',')]
     r: Option<Vec<u32>>,
     /// A file of keys, one a line, as bytes; a CR before the newline is dropped, an empty line is the empty key, repetitions
-    /// count once. n is then limited to its keys, and all of them are swept too
+    /// count once. n is then limited to its keys; without --n, all of them are swept too
     #[arg(long, value_name = "FILE")]
     keys: Option<PathBuf>,
     /// Only this project's filters, none of other crates
@@ -94,7 +94,8 @@ struct ReportArguments {
     /// Folders of runs
     #[arg(required = true, value_name = "DIR")]
     runs: Vec<PathBuf>,
-    /// Where the report goes; needed for several runs, by default report.html in the folder of the run
+    /// Where the report goes, and then nothing else is written; needed for several runs. By default the run's report.html and
+    /// cells.csv are made again
     #[arg(long, value_name = "FILE.html")]
     output: Option<PathBuf>,
 }
@@ -155,6 +156,8 @@ fn report_again(arguments: &ReportArguments) -> Result<()> {
         others.is_empty() || arguments.output.is_some(),
         "several runs make one report: say with --output FILE.html where it goes"
     );
+    // With --output the folders are only read; without, they are one.
+    let _lock = arguments.output.is_none().then(|| folder::lock_run(first)).transpose()?;
     let mut runs = Vec::new();
     for path in &arguments.runs {
         let (info, stored) = folder::read(path)?;
@@ -162,16 +165,17 @@ fn report_again(arguments: &ReportArguments) -> Result<()> {
             eprintln!("warning: {}: a group that was not finished is left out", path.display());
         }
         let cells = derive::cells(&stored.header, &stored.samples);
-        folder::write_cells(path, &cells)?;
         runs.push((info, cells));
     }
     let html = report::render(&runs)?;
-    let file = match &arguments.output {
-        Some(file) => {
-            folder::replace(file, html.as_bytes())?;
-            file.clone()
+    let file = if let Some(file) = &arguments.output {
+        folder::replace(file, html.as_bytes())?;
+        file.clone()
+    } else {
+        if let [(_, cells)] = &runs[..] {
+            folder::write_cells(first, cells)?;
         }
-        None => folder::write_report(first, &html)?,
+        folder::write_report(first, &html)?
     };
     println!("{}", summary::text(&runs));
     println!("Report: {}", std::path::absolute(&file).context("the report")?.display());

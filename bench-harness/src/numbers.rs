@@ -5,7 +5,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Counts up to here are exact as `f64`.
-const EXACT: f64 = (1_u64 << 53) as f64;
+const EXACT: u64 = 1 << 53;
 
 /// A whole number of things, at least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -17,8 +17,15 @@ impl Count {
         usize::try_from(self.0).unwrap_or(usize::MAX)
     }
 
+    fn from_whole(value: u64) -> Result<Self, String> {
+        if (1..=EXACT).contains(&value) {
+            return Ok(Self(value));
+        }
+        Err(format!("{value} is not a whole number from 1 to 2^53"))
+    }
+
     fn from_float(value: f64) -> Result<Self, String> {
-        if value.fract() == 0.0 && (1.0..=EXACT).contains(&value) {
+        if value.fract() == 0.0 && (1.0..=EXACT as f64).contains(&value) {
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
@@ -36,8 +43,7 @@ impl FromStr for Count {
     fn from_str(text: &str) -> Result<Self, String> {
         let digits = text.trim().replace('_', "");
         match digits.parse::<u64>() {
-            Ok(0) => Err("0 is not a whole number from 1 to 2^53".into()),
-            Ok(value) => Ok(Self(value)),
+            Ok(value) => Self::from_whole(value),
             Err(_) => match digits.parse::<f64>() {
                 Ok(value) => Self::from_float(value),
                 Err(_) => Err(format!("{text:?} is not a number: write it like 10000, 10_000 or 1e4")),
@@ -55,10 +61,10 @@ impl<'de> Deserialize<'de> for Count {
             Float(f64),
         }
         match Written::deserialize(deserializer)? {
-            Written::Whole(0) => Err(serde::de::Error::custom("0 is not a whole number from 1 to 2^53")),
-            Written::Whole(value) => Ok(Self(value)),
-            Written::Float(value) => Self::from_float(value).map_err(serde::de::Error::custom),
+            Written::Whole(value) => Self::from_whole(value),
+            Written::Float(value) => Self::from_float(value),
         }
+        .map_err(serde::de::Error::custom)
     }
 }
 
@@ -92,7 +98,21 @@ mod tests {
         {
             assert_eq!(text.parse(), Ok(Count(value)), "{text}");
         }
-        for text in ["", "0", "1.5", "-1", "nan", "inf", "1e-3", "1e300", "ten", "0x10"] {
+        for text in [
+            "",
+            "0",
+            "1.5",
+            "-1",
+            "nan",
+            "inf",
+            "1e-3",
+            "1e300",
+            "ten",
+            "0x10",
+            "9007199254740993",
+            "18446744073709551615",
+            "1e20",
+        ] {
             let error = text.parse::<Count>().unwrap_err();
             assert!(error.contains("number"), "{text}: {error}");
         }

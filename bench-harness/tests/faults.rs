@@ -1,12 +1,14 @@
 //! Filters with a fault built in: the verification sees each.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use amq::{
     Amq, BuildError, Digest, Family, Insert, InsertError, InvariantError, Kind, Plan, Remove, Space, Spec,
     SpecError, capabilities,
 };
 use amq_bits::counting::CountingAllocator;
 use bench_harness::measure::clock::Clock;
-use bench_harness::measure::fpr::Absent;
+use bench_harness::measure::fpr::{self, Absent};
 use bench_harness::measure::time::{Lookups, Queries, Subject};
 use bench_harness::measure::verify::{Phase, Verdict, verify};
 use bench_harness::store::cell::Status;
@@ -34,11 +36,15 @@ enum Wrong {
     GivesUp,
     HasNoMemory,
     CannotBePlanned,
+    GivesUpTheSecondTime,
 }
 
 const RATE_BITS: u32 = 7;
 /// False positives: digests whose low bits are 0.
 const RATE: f64 = 1.0 / 128.0;
+
+/// Builds of the filter that gives up the second time.
+static BUILDS: AtomicU32 = AtomicU32::new(0);
 
 /// An exact set that lets through every 128th absent key, with a fault of the given number.
 #[derive(Debug)]
@@ -51,7 +57,7 @@ impl<const WRONG: usize> Toy<WRONG> {
     const FAULT: Wrong = ALL[WRONG];
 }
 
-const ALL: [Wrong; 14] = [
+const ALL: [Wrong; 15] = [
     Wrong::Nothing,
     Wrong::ForgetsAKey,
     Wrong::ForgetsInABatch,
@@ -66,6 +72,7 @@ const ALL: [Wrong; 14] = [
     Wrong::GivesUp,
     Wrong::HasNoMemory,
     Wrong::CannotBePlanned,
+    Wrong::GivesUpTheSecondTime,
 ];
 
 impl<const WRONG: usize> Amq for Toy<WRONG> {
@@ -126,6 +133,9 @@ impl<const WRONG: usize> Toy<WRONG> {
             Wrong::PanicsInBuild => panic!("the build is broken"),
             Wrong::GivesUp => Err(BuildError::Exhausted { alpha: 1.0, threshold: 0.8, attempts: 9 }),
             Wrong::HasNoMemory => Err(BuildError::OutOfMemory { bytes: 77 }),
+            Wrong::GivesUpTheSecondTime if BUILDS.fetch_add(1, Ordering::Relaxed) == 1 => {
+                Err(BuildError::Exhausted { alpha: 1.0, threshold: 0.8, attempts: 9 })
+            }
             _ => {
                 let mut sorted = Vec::with_capacity(usize::try_from(spec.capacity()).unwrap());
                 sorted.extend(digests.iter().map(|digest| digest.get()));
@@ -188,13 +198,13 @@ macro_rules! toys {
         )*
 
         fn descriptor(wrong: Wrong) -> &'static amq::Descriptor {
-            static DESCRIPTORS: [amq::Descriptor; 14] = [$(amq::Descriptor::of::<Toy<$number>>()),*];
+            static DESCRIPTORS: [amq::Descriptor; 15] = [$(amq::Descriptor::of::<Toy<$number>>()),*];
             &DESCRIPTORS[ALL.iter().position(|&other| other == wrong).unwrap()]
         }
     };
 }
 
-toys!(0 1 2 3 4 5 6 7 8 9 10 11 12 13);
+toys!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14);
 
 const N: u64 = 2000;
 
@@ -205,11 +215,39 @@ fn digests(from: u64, count: u64) -> Vec<Digest> {
 /// The verdict, and the last phase that was announced.
 fn judge(wrong: Wrong, queries: u64) -> (Verdict, Phase) {
     let members = digests(0, N);
-    let absent = Absent { count: queries, get: &|from, count| Ok(digests((1 << 40) + from, count)) };
+    let absent = Absent {
+        count: queries,
+        get: &|from, count| Ok(digests((1 << 40) + from, count)),
+        fresh: &|from, count| Ok(digests((1 << 41) + from, count)),
+    };
     let mut last = Phase::Plan;
     let verdict =
         verify(descriptor(wrong), &Spec::fpr(RATE, N), &members, &absent, &mut |phase| last = phase).unwrap();
     (verdict, last)
+}
+
+#[test]
+fn a_rate_is_refused_only_if_fresh_keys_contradict_it_as_well() {
+    let members = digests(0, N);
+    let verdict = |get: fpr::Source<'_>, fresh: fpr::Source<'_>| {
+        let absent = Absent { count: 1 << 16, get, fresh };
+        verify(descriptor(Wrong::Nothing), &Spec::fpr(RATE, N), &members, &absent, &mut |_| ()).unwrap()
+    };
+    let by_chance = |from, count| Ok(digests((1 << 40) + from, count));
+    // Every one of them is let through.
+    let unlucky = |from: u64, count: u64| Ok((from..from + count).map(|i| Digest::new(i << 40)).collect());
+
+    let once = verdict(&unlucky, &by_chance);
+    assert_eq!((once.status, once.facts.fpr_hits), (Status::Ok, Some(1 << 16)), "{}", once.reason);
+    assert_eq!(once.facts.fpr_queries_again, Some(1 << 16));
+    assert!(once.facts.fpr_hits_again.is_some_and(|hits| (400..625).contains(&hits)), "{:?}", once.facts);
+
+    let twice = verdict(&unlucky, &unlucky);
+    assert_eq!((twice.status, twice.facts.fpr_hits_again), (Status::VerifyFailed, Some(1 << 16)));
+    assert!(twice.reason.contains("with as many fresh keys, 65536 false positives"), "{}", twice.reason);
+
+    let never = verdict(&by_chance, &unlucky);
+    assert_eq!((never.status, never.facts.fpr_hits_again), (Status::Ok, None));
 }
 
 /// 3,600 false positives to expect.
@@ -261,8 +299,7 @@ fn timing_sees_what_changes_after_the_verification() {
     let lookups =
         [0.0, 0.5, 1.0].map(|ratio| Lookups::new(ratio, 20_000, &members, &absent, &mut rng)).into();
     let removals = members[..200].to_vec();
-    let queries =
-        Queries { members, removals, lookups, keys: bench_harness::sweep::keys::KeySample::default() };
+    let queries = Queries { members, removals, lookups };
     let mut works = Sweep::profile("smoke").unwrap().works();
     works.retain(|work| work.hashing == bench_harness::store::cell::Hashing::Digest);
     let clock = Clock::measure();
@@ -277,6 +314,7 @@ fn timing_sees_what_changes_after_the_verification() {
         (Wrong::ForgetsInABatch, Status::VerifyFailed, "Batch lookups give"),
         (Wrong::PanicsInLookups, Status::VerifyFailed, "timing panicked"),
         (Wrong::GivesUp, Status::BuildFailed, "in its timing"),
+        (Wrong::GivesUpTheSecondTime, Status::BuildFailed, "in its timing"),
     ] {
         let fault = pass(wrong).unwrap_err();
         assert_eq!(fault.status, status, "{wrong:?}: {}", fault.reason);

@@ -76,12 +76,39 @@ fn a_run_killed_at_random_points_ends_as_one_that_was_not() {
 }
 
 #[test]
-fn a_finished_run_can_be_resumed_without_harm() {
+fn a_finished_run_is_left_alone() {
     let place = Place::new();
     assert!(start(&place, "out", false).wait().unwrap().success());
-    let samples = fs::read(place.path("out/samples.jsonl")).unwrap();
+    let files = || {
+        ["samples.jsonl", "run.json", "cells.csv", "report.html"]
+            .map(|name| fs::read(place.path("out").join(name)).unwrap())
+    };
+    let before = files();
+    resume(&place, "out").assert().success().stderr(predicate::str::contains("is finished"));
+    assert_eq!(files(), before);
+}
+
+#[test]
+fn provenance_is_written_anew_only_where_there_is_none() {
+    let place = Place::new();
+    assert!(start(&place, "out", false).wait().unwrap().success());
+    let run = place.path("out/run.json");
+    let whole = fs::read(&run).unwrap();
+    let other = String::from_utf8(whole.clone()).unwrap().replacen("\"seed\": 1", "\"seed\": 2", 1);
+    for (bytes, said) in [
+        (&whole[..whole.len() / 2], "is damaged"),
+        (b"{}", "is damaged"),
+        (other.as_bytes(), "is not of the run"),
+    ] {
+        fs::write(&run, bytes).unwrap();
+        resume(&place, "out").assert().code(2).stderr(predicate::str::contains(said));
+        place.program().args(["report", "out"]).assert().code(2).stderr(predicate::str::contains(said));
+        assert_eq!(fs::read(&run).unwrap(), bytes);
+    }
+    fs::remove_file(&run).unwrap();
+    place.program().args(["report", "out"]).assert().code(2).stderr(predicate::str::contains("--resume"));
     resume(&place, "out").assert().success();
-    assert_eq!(fs::read(place.path("out/samples.jsonl")).unwrap(), samples);
+    assert!(info(&place.path("out")).finished.is_some());
 }
 
 #[test]
@@ -113,28 +140,84 @@ fn another_sweep_is_not_mixed_in() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn an_interruption_keeps_the_finished_groups_and_leaves_no_process() {
-    let place = Place::new();
-    let mut child = start(&place, "out", false);
-    let deadline = Instant::now() + Duration::from_secs(30);
+fn an_interruption_reports_the_finished_groups_and_leaves_no_process() {
+    // Long enough to be met at work in its second group, and always the same.
+    let place = Place::with_sweep(&common::TINY.replace("repetitions = 2", "repetitions = 200"));
+    let keys = (0..2000).map(|i| i.to_string()).collect::<Vec<_>>().join("\n");
+    place.write("keys", keys.as_bytes());
+    let run = place.path("out");
     let finished = || {
-        let samples = fs::read_to_string(place.path("out/samples.jsonl")).unwrap_or_default();
+        let samples = fs::read_to_string(run.join("samples.jsonl")).unwrap_or_default();
         samples.matches("\"group_done\"").count()
     };
-    while finished() == 0 {
-        assert!(Instant::now() < deadline, "the first group takes too long");
-        std::thread::sleep(Duration::from_millis(5));
+    let scratch = || {
+        let names = fs::read_dir(&run).unwrap().map(|entry| entry.unwrap().file_name());
+        names.filter(|name| name.to_string_lossy().starts_with(".keys-")).count()
+    };
+    let begin = |more: &[&str]| {
+        let mut sweep = Process::new(assert_cmd::cargo::cargo_bin("amq-bench"));
+        sweep.current_dir(place.folder.path()).args(["sweep", "--out", "out"]).args(more);
+        let sweep = sweep.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let before = finished();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        // A group more, and a measuring process of the next.
+        while finished() == before || children_of(sweep.id()).is_empty() {
+            assert!(Instant::now() < deadline, "a group takes too long");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        sweep
+    };
+    let signal = |sweep: &Child, signal| {
+        rustix::process::kill_process(rustix::process::Pid::from_child(sweep), signal).unwrap();
+    };
+
+    let mut sweep = begin(&[
+        "--sweep",
+        "sweep.toml",
+        "--families",
+        "bloom,quotient",
+        "--keys",
+        "keys",
+        "--n",
+        "50,1000,2000",
+    ]);
+    let children = children_of(sweep.id());
+    assert!(!children.is_empty());
+    signal(&sweep, rustix::process::Signal::INT);
+    assert_eq!(sweep.wait().unwrap().code(), Some(130));
+    for child in children {
+        assert_eq!(parent_of(child), None, "the measuring process {child} outlived its sweep");
     }
-    let pid = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
-    let status = child.wait().unwrap();
-    // It may have finished just before.
-    assert!(status.code() == Some(130) || status.success(), "{status}");
-    assert!(finished() >= 1);
-    let orphans = Process::new("pgrep").args(["-P", &pid.as_raw_nonzero().to_string()]).output();
-    assert!(orphans.map_or(true, |output| output.stdout.is_empty()));
-    resume(&place, "out").assert().success();
-    assert_complete(&cells(&place.path("out")));
+    assert_eq!((finished(), scratch()), (1, 0));
+    assert!(fs::read_to_string(run.join("report.html")).unwrap().contains("</html>"));
+    assert_complete(&cells(&run));
+    assert_eq!(info(&run).finished, None);
+
+    // Killed, it cannot tidy up: the next one does.
+    let mut sweep = begin(&["--resume"]);
+    signal(&sweep, rustix::process::Signal::KILL);
+    sweep.wait().unwrap();
+    assert_eq!(scratch(), 1);
+    let mut sweep = begin(&["--resume"]);
+    signal(&sweep, rustix::process::Signal::INT);
+    assert_eq!(sweep.wait().unwrap().code(), Some(130));
+    assert_eq!((finished(), scratch()), (3, 0));
+}
+
+/// The processes that `parent` started.
+#[cfg(target_os = "linux")]
+fn children_of(parent: u32) -> Vec<u32> {
+    let processes =
+        fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    processes.filter(|&process| parent_of(process) == Some(parent)).collect()
+}
+
+/// The parent of a process; `None` if it is gone.
+#[cfg(target_os = "linux")]
+fn parent_of(process: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name, in parentheses, may have anything in it; then come the state and the parent.
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
 #[test]

@@ -18,7 +18,11 @@ fn a_sweep_ends_in_complete_results() {
     assert_complete(&cells);
     let info = info(&run);
     assert_eq!((info.run.as_str(), info.sweep.as_str(), info.repetitions), ("out", "tiny", 2));
-    assert!(info.finished.is_some() && info.noise.contains_key("lookup") && info.noise.contains_key("build"));
+    assert!(
+        info.finished.is_some()
+            && info.noise.contains_key("lookup single")
+            && info.noise.contains_key("build batch")
+    );
     // Three points of the axes; every filter in the first two, tables alone in the last.
     let points =
         |cell: &Cell| (cell.n, cell.fpr_target.is_some(), cell.alpha_target.map(|alpha| alpha.to_string()));
@@ -134,6 +138,7 @@ fn unusable_input_ends_with_2_and_says_why() {
     let place = Place::new();
     let empty = place.write("empty", b"");
     let empty = empty.to_str().unwrap();
+    place.write("three", b"a\nb\nc\n");
     let folder = place.folder.path().to_str().unwrap();
     place.write("bad.toml", b"name = 3");
     place.write("typo.toml", common::TINY.replace("budget", "buget").as_bytes());
@@ -145,6 +150,8 @@ fn unusable_input_ends_with_2_and_says_why() {
         (vec!["sweep", "--keys", empty], "empty"),
         (vec!["sweep", "--keys", folder], "is a directory"),
         (vec!["sweep", "--keys", "nowhere"], "nowhere"),
+        (vec!["sweep", "--keys", "/dev/null"], "a pipe or a device"),
+        (vec!["sweep", "--keys", "three", "--n", "10"], "3 distinct keys"),
         (vec!["sweep", "--sweep", "nowhere.toml"], "nowhere.toml"),
         (vec!["sweep", "--sweep", "bad.toml"], "bad.toml"),
         (vec!["sweep", "--sweep", "typo.toml"], "buget"),
@@ -153,6 +160,7 @@ fn unusable_input_ends_with_2_and_says_why() {
         (vec!["sweep", "--profile", "quick", "--sweep", "sweep.toml"], "cannot be used with"),
         (vec!["sweep", "--families", "blom"], "\"blom\""),
         (vec!["sweep", "--n", "1.5"], "1.5 is not a whole number"),
+        (vec!["sweep", "--n", "9007199254740993"], "9007199254740993 is not a whole number from 1 to 2^53"),
         (vec!["sweep", "--n", "0"], "0 is not a whole number"),
         (vec!["sweep", "--n", "50,50"], "twice"),
         (vec!["sweep", "--fpr", "0"], "rates.fpr = 0"),
@@ -174,6 +182,17 @@ fn unusable_input_ends_with_2_and_says_why() {
         let assert = place.program().args(&arguments).assert();
         assert.code(2).stderr(predicate::str::contains(said).and(predicate::str::contains("panicked").not()));
     }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_key_file_whose_name_is_not_text_is_read() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let place = Place::new();
+    let name = std::ffi::OsStr::from_bytes(b"k\xff");
+    fs::write(place.folder.path().join(name), b"a\nb\n").unwrap();
+    place.sweep().args(["--families", "bloom", "--keys"]).arg(name).assert().success();
+    assert_eq!(info(&place.path("out")).keys.source, "file:k\u{fffd}");
 }
 
 #[test]
@@ -234,6 +253,48 @@ fn reports_are_made_again_from_samples() {
     place.program().args(["report", "a"]).assert().success();
     assert_eq!(fs::read(place.path("a/cells.csv")).unwrap(), before);
     assert!(place.path("a/report.html").is_file());
+    // Into another file: the folders are only read, even while a sweep has them.
+    let lock = fs::File::open(place.path("a/.lock")).unwrap();
+    lock.lock().unwrap();
+    fs::remove_file(place.path("a/cells.csv")).unwrap();
     place.program().args(["report", "a", "b", "--output", "both.html"]).assert().success();
-    assert!(place.path("both.html").is_file());
+    place.program().args(["report", "a", "--output", "one.html"]).assert().success();
+    assert!(place.path("both.html").is_file() && place.path("one.html").is_file());
+    assert!(!place.path("a/cells.csv").exists());
+    let another = predicate::str::contains("another sweep is running");
+    place.program().args(["report", "a"]).assert().code(2).stderr(another);
+}
+
+#[test]
+fn numbers_of_keys_that_were_asked_for_are_the_only_ones() {
+    let place = Place::new();
+    let keys = (0..300).map(|i| i.to_string()).collect::<Vec<_>>().join("\n");
+    let keys = place.write("keys", keys.as_bytes());
+    let mut sweep = place.sweep();
+    sweep.args(["--families", "bloom", "--n", "20,100,1000", "--keys"]).arg(&keys);
+    sweep.assert().success().stderr(predicate::str::contains("n = 1,000 is left out"));
+    let swept: BTreeSet<_> = cells(&place.path("out")).iter().map(|cell| cell.n).collect();
+    assert_eq!(swept, BTreeSet::from([20, 100]));
+    // A run that goes on has the same.
+    let mut resume = place.program();
+    resume.args(["sweep", "--resume", "--out", "out"]).assert().success();
+}
+
+#[test]
+fn more_keys_than_memory_are_rows_and_the_sweep_goes_on() {
+    let place = Place::new();
+    let mut sweep = place.sweep();
+    sweep.args(["--families", "bloom,quotient,xor", "--n", "1e12,50"]).assert().success();
+    let (huge, small): (Vec<_>, Vec<_>) =
+        cells(&place.path("out")).into_iter().partition(|cell| cell.n == 1_000_000_000_000);
+    assert_complete(&small);
+    let filters: BTreeSet<_> = huge.iter().map(|cell| cell.filter.as_str()).collect();
+    assert_eq!(filters.len(), 3);
+    for cell in &huge {
+        assert_eq!(cell.status, bench_harness::store::cell::Status::OutOfMemory, "{cell:?}");
+        assert!(
+            cell.reason.contains("memory_limit_mib") && cell.reason.contains("7,629,395 MiB"),
+            "{cell:?}"
+        );
+    }
 }

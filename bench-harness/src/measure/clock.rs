@@ -1,5 +1,6 @@
 //! The clock, and how a short piece of work is timed by it.
 
+use std::convert::Infallible;
 use std::time::{Duration, Instant};
 
 /// A timed sample is at least so many times the clock's resolution.
@@ -45,20 +46,31 @@ impl Clock {
     /// Nanoseconds of `work` for each of `operations`, of which it does all each time it is called. It is called again, in one
     /// sample, while that is too short for the clock.
     pub fn time(&self, operations: u64, mut work: impl FnMut()) -> f64 {
-        self.time_fresh(operations, || (), |()| work()).0
+        let Ok((ns, ())) = self.time_fresh(
+            operations,
+            || Ok::<_, Infallible>(()),
+            |()| {
+                work();
+                Ok(())
+            },
+        );
+        ns
     }
 
-    /// As [`time`](Self::time), for work that needs something fresh each time: `prepare` is not timed, and neither is the
-    /// dropping of what `work` returns. What it returned last is returned too.
-    pub fn time_fresh<T, R>(
+    /// As [`time`](Self::time), for work that needs something fresh each time and may fail: `prepare` is not timed, and
+    /// neither is the dropping of what `work` returns. What it returned last is returned too.
+    ///
+    /// # Errors
+    /// The first error of `prepare` or `work`, in whichever call.
+    pub fn time_fresh<T, R, E>(
         &self,
         operations: u64,
-        mut prepare: impl FnMut() -> T,
-        mut work: impl FnMut(T) -> R,
-    ) -> (f64, R) {
-        let input = prepare();
+        mut prepare: impl FnMut() -> Result<T, E>,
+        mut work: impl FnMut(T) -> Result<R, E>,
+    ) -> Result<(f64, R), E> {
+        let input = prepare()?;
         let start = Instant::now();
-        let mut output = work(input);
+        let mut output = work(input)?;
         let once = start.elapsed();
         let shortest = self.shortest_sample();
         let (taken, loops) = if once >= shortest {
@@ -72,11 +84,11 @@ impl Clock {
                 reason = "positive, at most LOOPS"
             )]
             let loops = wanted.ceil().clamp(2.0, f64::from(LOOPS)) as u32;
-            let inputs: Vec<_> = (0..loops).map(|_| prepare()).collect();
+            let inputs: Vec<_> = (0..loops).map(|_| prepare()).collect::<Result<_, E>>()?;
             let mut outputs = Vec::with_capacity(inputs.len());
             let start = Instant::now();
             for input in inputs {
-                outputs.push(work(input));
+                outputs.push(work(input)?);
             }
             let taken = start.elapsed();
             if let Some(last) = outputs.pop() {
@@ -84,7 +96,7 @@ impl Clock {
             }
             (taken, loops)
         };
-        (taken.as_secs_f64() * 1e9 / f64::from(loops) / operations.max(1) as f64, output)
+        Ok((taken.as_secs_f64() * 1e9 / f64::from(loops) / operations.max(1) as f64, output))
     }
 }
 
@@ -107,5 +119,24 @@ mod tests {
         });
         assert_eq!(calls, 1);
         assert!(per_operation > 5.9e6, "{per_operation} ns");
+    }
+
+    #[test]
+    fn an_error_in_any_call_is_returned() {
+        let clock = Clock::measure();
+        for failing in 1..=3 {
+            let mut calls = 0;
+            let mut count = || {
+                calls += 1;
+                if calls == failing { Err(calls) } else { Ok(()) }
+            };
+            assert_eq!(clock.time_fresh(1, || Ok(()), |()| count()), Err(failing));
+            let mut calls = 0;
+            let count = || {
+                calls += 1;
+                if calls == failing { Err(calls) } else { Ok(()) }
+            };
+            assert_eq!(clock.time_fresh(1, count, |()| Ok(())), Err(failing));
+        }
     }
 }

@@ -5,11 +5,17 @@ use std::hint::black_box;
 
 use amq::Digest;
 use amq_bits::prefetch::prefetch_read;
-use amq_bits::{AllocError, Store as _, Table};
+use amq_bits::{AllocError, Store as _, StoreMut as _, Table};
 
 use super::clock::Clock;
 
 const LINE: u64 = 64;
+
+/// So many numbers of reads are timed without that one's lines are another's.
+const TURNS: usize = 3;
+
+/// Fewer places than this are too few to time.
+const SHORTEST: usize = 4096;
 
 /// Tables within this factor of each other share a floor.
 const SAME_SIZE: f64 = 1.05;
@@ -32,6 +38,16 @@ pub fn representatives(bytes: &[u64]) -> (Vec<u64>, Vec<usize>) {
 /// A way of reading so many lines for each digest: the sum of what is read.
 type Coding = fn(&Floor, &[Digest], u32) -> u64;
 
+const CODINGS: [Coding; 4] = [Floor::plain, Floor::batches::<16>, Floor::batches::<64>, Floor::rolling];
+
+/// Disjoint slices of equal length, at least one for each coding where there are enough places, and of at least
+/// [`SHORTEST`] where there are.
+fn slices(places: &[Digest]) -> Vec<&[Digest]> {
+    let length =
+        (places.len() / (CODINGS.len() * TURNS)).max(SHORTEST).min(places.len() / CODINGS.len()).max(1);
+    if places.is_empty() { vec![places] } else { places.chunks_exact(length).collect() }
+}
+
 /// A table to read from.
 #[derive(Debug)]
 pub struct Floor {
@@ -40,23 +56,34 @@ pub struct Floor {
 }
 
 impl Floor {
-    /// A table of `bytes`, rounded up to whole cache lines, at least one.
+    /// A table of `bytes`, rounded up to whole cache lines, at least one. Every page is written: pages that nobody has
+    /// written may all be the same page of zeros, which is always in the cache.
     ///
     /// # Errors
     /// If there is no memory for it.
     pub fn new(bytes: u64) -> Result<Self, AllocError> {
         let lines = bytes.div_ceil(LINE).max(1);
-        Ok(Self { table: Table::zeroed(lines.saturating_mul(LINE))?, lines })
+        let mut table = Table::zeroed(lines.saturating_mul(LINE))?;
+        table.bytes_mut().fill(1);
+        Ok(Self { table, lines })
     }
 
-    /// Nanoseconds for reading `reads` random lines, in the fastest coding, over the places that `digests` give.
-    pub fn time(&self, clock: &Clock, digests: &[Digest], reads: u32) -> f64 {
-        let codings: [Coding; 4] = [Self::plain, Self::batches::<16>, Self::batches::<64>, Self::rolling];
-        codings
+    /// Reads for all of `places`, as filters answer all arrays of lookups before they are timed.
+    pub fn warm_up(&self, places: &[Digest], reads: u32) {
+        black_box(self.rolling(black_box(places), reads));
+    }
+
+    /// Nanoseconds for reading `reads` random lines, in the fastest coding. Each coding has a slice of `places` of its own, so
+    /// that none reads what another has just brought into the cache; `turn` says which.
+    pub fn time(&self, clock: &Clock, places: &[Digest], reads: u32, turn: usize) -> f64 {
+        let slices = slices(places);
+        CODINGS
             .iter()
-            .map(|coding| {
-                clock.time(digests.len() as u64, || {
-                    black_box(coding(self, black_box(digests), reads));
+            .enumerate()
+            .map(|(i, coding)| {
+                let slice = slices[(turn * CODINGS.len() + i) % slices.len()];
+                clock.time(slice.len() as u64, || {
+                    black_box(coding(self, black_box(slice), reads));
                 })
             })
             .fold(f64::INFINITY, f64::min)
@@ -137,7 +164,6 @@ mod tests {
 
     #[test]
     fn every_coding_reads_the_same_places() {
-        use amq_bits::StoreMut as _;
         let mut floor = Floor::new(64 * 100 - 1).unwrap();
         assert_eq!(floor.lines, 100);
         for line in 0..100_u8 {
@@ -158,6 +184,20 @@ mod tests {
     #[test]
     fn the_smallest_table_is_a_line() {
         let floor = Floor::new(0).unwrap();
-        assert_eq!(floor.plain(&[Digest::new(u64::MAX), Digest::new(0)], 3), 0);
+        assert_eq!(floor.plain(&[Digest::new(u64::MAX), Digest::new(0)], 3), 6);
+    }
+
+    #[test]
+    fn codings_do_not_share_places() {
+        let digests: Vec<_> = (0..200_000).map(Digest::new).collect();
+        for (places, length) in [(200_000, 16_666), (30_000, 4096), (1000, 250), (3, 1), (1, 1)] {
+            let slices = slices(&digests[..places]);
+            assert!(slices.iter().all(|slice| slice.len() == length), "{places}");
+            assert!(slices.len() >= CODINGS.len().min(places), "{places}");
+        }
+        let floor = Floor::new(1000).unwrap();
+        let clock = Clock::measure();
+        assert!(floor.time(&clock, &digests[..9], 2, 7) > 0.0);
+        assert!(floor.time(&clock, &[], 2, 7) >= 0.0);
     }
 }

@@ -5,7 +5,8 @@ use amq_bits::counting::{self, Usage};
 
 /// Calls a build and returns what it did to the heap; `None` where the program does not count.
 ///
-/// What other threads allocate is not in it: families build in one thread.
+/// What other threads allocate is not in it. Families build in one thread as they are built here: the parallel builds that
+/// some offer are features of their crates that this program does not switch on.
 pub fn measure<R>(build: impl FnOnce() -> R) -> (R, Option<Usage>) {
     let (result, usage) = counting::measure(build);
     (result, counting::is_installed().then_some(usage))

@@ -6,6 +6,7 @@ use amq::theory::bounds;
 
 use super::format::{Shown, number, range, rate, rate_range};
 use crate::store::cell::{Cell, Hashing, Mode, Status, Workload};
+use crate::store::derive::{noise_key, workload_name};
 use crate::store::run::{FilterInfo, NoiseFloor, RunInfo};
 
 /// Fewer hits than this, and the measured rate is too coarse to judge space by: the expected one takes its place.
@@ -37,6 +38,10 @@ pub(crate) enum Operation {
     Miss,
     MissBatch,
     MissChain,
+    /// Half of the keys are members.
+    Half,
+    /// The same keys, and the time starts at them.
+    HalfFromKey,
     Remove,
 }
 
@@ -47,7 +52,8 @@ impl Operation {
                 && row.mode == mode
                 && row.hit_ratio.is_some_and(|hits| (hits - ratio).abs() < 1e-9)
         };
-        row.hashing == Hashing::Digest
+        let hashing = if self == Self::HalfFromKey { Hashing::Included } else { Hashing::Digest };
+        row.hashing == hashing
             && match self {
                 Self::Build => row.workload == Workload::Build,
                 Self::Insert => row.workload == Workload::Insert && row.mode == Mode::Single,
@@ -55,6 +61,7 @@ impl Operation {
                 Self::Miss => lookup(Mode::Single, 0.0),
                 Self::MissBatch => lookup(Mode::Batch, 0.0),
                 Self::MissChain => lookup(Mode::Chain, 0.0),
+                Self::Half | Self::HalfFromKey => lookup(Mode::Single, 0.5),
                 Self::Remove => row.workload == Workload::Remove && row.mode == Mode::Single,
             }
     }
@@ -68,37 +75,53 @@ impl Operation {
             Self::Miss => "miss",
             Self::MissBatch => "batched miss",
             Self::MissChain => "chained miss",
+            Self::Half => "lookup, half hits",
+            Self::HalfFromKey => "lookup from the key, half hits",
             Self::Remove => "remove",
         }
     }
 
-    fn noise_key(self) -> &'static str {
+    /// Its workload and mode.
+    fn noise_key(self) -> (Workload, Mode) {
         match self {
-            Self::Build => "build",
-            Self::Insert => "insert",
-            Self::Remove => "remove",
-            _ => "lookup",
+            Self::Build => (Workload::Build, Mode::Batch),
+            Self::Insert => (Workload::Insert, Mode::Single),
+            Self::Remove => (Workload::Remove, Mode::Single),
+            Self::MissBatch => (Workload::Lookup, Mode::Batch),
+            Self::MissChain => (Workload::Lookup, Mode::Chain),
+            Self::Hit | Self::Miss | Self::Half | Self::HalfFromKey => (Workload::Lookup, Mode::Single),
         }
     }
 }
 
-/// A number and its 95 % interval.
+/// A number and its 95 % interval, which is not known of a median of fewer than six.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Measured {
     pub(crate) mid: f64,
-    pub(crate) lo: f64,
-    pub(crate) hi: f64,
+    pub(crate) interval: Option<(f64, f64)>,
 }
 
 impl Measured {
     fn new(mid: Option<f64>, lo: Option<f64>, hi: Option<f64>) -> Option<Self> {
         let mid = finite(mid)?;
-        Some(Self { mid, lo: finite(lo).unwrap_or(mid).min(mid), hi: finite(hi).unwrap_or(mid).max(mid) })
+        let interval = finite(lo).zip(finite(hi)).map(|(lo, hi)| (lo.min(mid), hi.max(mid)));
+        Some(Self { mid, interval })
+    }
+
+    /// The ends of the interval; where it is not known, the number itself: for drawing, not for telling numbers apart.
+    pub(crate) fn ends(self) -> (f64, f64) {
+        self.interval.unwrap_or((self.mid, self.mid))
     }
 
     /// Text and interval in a unit.
     pub(crate) fn shown(self, print: impl Fn(f64) -> String) -> Shown {
-        Shown { main: print(self.mid), detail: range(self.lo, self.hi, &print), key: Some(self.mid) }
+        let detail = self.interval.map_or_else(String::new, |(lo, hi)| range(lo, hi, &print));
+        Shown { main: print(self.mid), detail, key: Some(self.mid) }
+    }
+
+    /// The interval in brackets, after a space; nothing if it is not known.
+    pub(crate) fn bracketed(self) -> String {
+        self.interval.map_or_else(String::new, |(lo, hi)| format!(" ({})", range(lo, hi, number)))
     }
 }
 
@@ -210,6 +233,12 @@ impl<'a> Entry<'a> {
         finite(row.floor_multiple)
     }
 
+    /// Time in multiples of as many independent reads as a member's lookup needs.
+    pub(crate) fn multiple_of_k(&self, operation: Operation) -> Option<f64> {
+        let row = self.row_of(operation).filter(|row| self.ok() && row.status == Status::Ok)?;
+        finite(row.floor_k_multiple)
+    }
+
     pub(crate) fn shown_time(&self, operation: Operation) -> Shown {
         match (self.time(operation), self.row_of(operation)) {
             (Some(time), _) => time.shown(number),
@@ -224,9 +253,11 @@ impl<'a> Entry<'a> {
 
     pub(crate) fn shown_rate(&self) -> Shown {
         match self.rate() {
-            Some(Rate::Seen(Measured { mid, lo, hi })) => {
-                Shown { main: rate(mid), detail: rate_range(mid, lo, hi), key: Some(mid) }
-            }
+            Some(Rate::Seen(Measured { mid, interval })) => Shown {
+                main: rate(mid),
+                detail: interval.map_or_else(String::new, |(lo, hi)| rate_range(mid, lo, hi)),
+                key: Some(mid),
+            },
             Some(Rate::Below(bound)) => Shown {
                 main: format!("< {}", rate(bound)),
                 detail: "no false positive seen".to_owned(),
@@ -340,16 +371,23 @@ impl<'a> Run<'a> {
 
     /// How far two measurements of the same filter lie apart in 95 of 100 pairs, for this operation.
     pub(crate) fn noise(&self, operation: Operation) -> Option<f64> {
-        let known = self.info.noise.get(operation.noise_key());
-        let largest = || self.info.noise.values().max_by(|a, b| a.p95.total_cmp(&b.p95));
+        let (workload, mode) = operation.noise_key();
+        let noise = &self.info.noise;
+        // Runs of earlier versions do not tell the modes apart.
+        let known = noise.get(&noise_key(workload, mode)).or_else(|| noise.get(workload_name(workload)));
+        let largest = || noise.values().max_by(|a, b| a.p95.total_cmp(&b.p95));
         known.or_else(largest).map(|NoiseFloor { p95, .. }| *p95).filter(|p95| p95.is_finite())
     }
 
     /// Whether two times differ by more than the noise floor and their intervals do not overlap. `None` if no noise floor
-    /// was measured.
+    /// was measured, or they lie further apart than it but have no intervals.
     pub(crate) fn differ(&self, operation: Operation, a: Measured, b: Measured) -> Option<bool> {
-        let ratio = a.mid.max(b.mid) / a.mid.min(b.mid);
-        self.noise(operation).map(|noise| ratio - 1.0 > noise && (a.hi < b.lo || b.hi < a.lo))
+        let apart = (a.mid / b.mid).ln().abs();
+        if apart <= self.noise(operation)? {
+            return Some(false);
+        }
+        let ((a_lo, a_hi), (b_lo, b_hi)) = a.interval.zip(b.interval)?;
+        Some(a_hi < b_lo || b_hi < a_lo)
     }
 }
 
@@ -413,21 +451,8 @@ fn from_row(row: &Cell) -> Filter {
     }
 }
 
-/// The name of a status, for people.
-pub(crate) fn status_name(status: Status) -> &'static str {
-    match status {
-        Status::Ok => "ok",
-        Status::Unsupported => "unsupported",
-        Status::Infeasible => "infeasible",
-        Status::BuildFailed => "build failed",
-        Status::VerifyFailed => "verification failed",
-        Status::Timeout => "timeout",
-        Status::OutOfMemory => "out of memory",
-    }
-}
-
 /// The name of a status, with the reason.
 pub(crate) fn status_text(status: Status, reason: &str) -> String {
-    let name = status_name(status);
+    let name = status.name();
     if reason.is_empty() { name.to_owned() } else { format!("{name}: {reason}") }
 }

@@ -86,7 +86,7 @@ const QUESTIONS: [Question; 4] = [
 /// Whether the measured rate is the one asked for: not above it beyond a tenth and chance.
 pub(crate) fn delivers(entry: &Entry<'_>, fpr: f64) -> bool {
     match entry.rate() {
-        Some(Rate::Seen(seen)) => seen.lo <= fpr * TOLERANCE,
+        Some(Rate::Seen(seen)) => seen.ends().0 <= fpr * TOLERANCE,
         Some(Rate::Below(_)) => true,
         None => false,
     }
@@ -209,22 +209,19 @@ fn why_fast(run: &Run<'_>, candidates: &[&Entry], pick: &Entry, tied: &[&Entry])
             .filter(|entry| !std::ptr::eq(**entry, pick))
             .filter_map(|&entry| Some((entry.time(Operation::Miss)?, entry)));
         next.min_by(|a, b| a.0.mid.total_cmp(&b.0.mid)).map_or_else(String::new, |(other, entry)| {
-            let known = if run.noise(Operation::Miss).is_some() {
-                ""
-            } else {
+            let known = if run.noise(Operation::Miss).is_none() {
                 "; the noise floor of this run is unknown"
+            } else if run.differ(Operation::Miss, time, other).is_none() {
+                "; too few repetitions to tell them apart"
+            } else {
+                ""
             };
             format!(" Next is {} with {} ns{known}.", run.filter(entry).label(), number(other.mid))
         })
     } else {
         format!(" Within noise of it, but not smaller: {}.", list(&names))
     };
-    format!(
-        "Fastest miss: {} ns ({}–{}){multiple}.{ties}",
-        number(time.mid),
-        number(time.lo),
-        number(time.hi)
-    )
+    format!("Fastest miss: {} ns{}{multiple}.{ties}", number(time.mid), time.bracketed())
 }
 
 fn cost(entry: &Entry<'_>, question: &Question) -> String {
@@ -238,7 +235,10 @@ fn cost(entry: &Entry<'_>, question: &Question) -> String {
     }
     match entry.rate() {
         Some(Rate::Seen(seen)) => {
-            parts.push(format!("rate {} ({})", rate(seen.mid), rate_range(seen.mid, seen.lo, seen.hi)));
+            let range = seen
+                .interval
+                .map_or_else(String::new, |(lo, hi)| format!(" ({})", rate_range(seen.mid, lo, hi)));
+            parts.push(format!("rate {}{range}", rate(seen.mid)));
         }
         Some(Rate::Below(bound)) => parts.push(format!("rate < {}", rate(bound))),
         None => {}
@@ -254,13 +254,7 @@ fn cost(entry: &Entry<'_>, question: &Question) -> String {
         .iter()
         .filter_map(|&operation| {
             let time = entry.time(operation)?;
-            Some(format!(
-                "{} {} ns ({}–{})",
-                operation.name(),
-                number(time.mid),
-                number(time.lo),
-                number(time.hi)
-            ))
+            Some(format!("{} {} ns{}", operation.name(), number(time.mid), time.bracketed()))
         })
         .collect();
     if !times.is_empty() {

@@ -6,13 +6,15 @@ use serde_json::{Value, json};
 use super::data::{Entry, Operation, Run};
 use super::format::rounded;
 
-const OPERATIONS: [(Operation, &str); 7] = [
+const OPERATIONS: [(Operation, &str); 9] = [
     (Operation::Build, "build"),
     (Operation::Insert, "insert"),
     (Operation::Hit, "hit"),
     (Operation::Miss, "miss"),
     (Operation::MissBatch, "miss_batch"),
     (Operation::MissChain, "miss_chain"),
+    (Operation::Half, "half_hits"),
+    (Operation::HalfFromKey, "half_hits_from_key"),
     (Operation::Remove, "remove"),
 ];
 
@@ -56,7 +58,7 @@ pub(super) fn json(runs: &[Run<'_>]) -> Result<String> {
     for (_, name) in OPERATIONS {
         columns.extend(["", "_lo95", "_hi95"].map(|end| format!("{name}_ns{end}")));
     }
-    columns.push("miss_floor_multiple".to_owned());
+    columns.extend(["miss_floor_multiple", "hit_floor_k_multiple"].map(str::to_owned));
     let rows: Vec<Vec<Value>> = runs.iter().flat_map(|run| run.entries.iter().map(row)).collect();
     let text = serde_json::to_string(
         &json!({ "schema": crate::store::cell::SCHEMA, "columns": columns, "rows": rows }),
@@ -112,10 +114,10 @@ fn row(entry: &Entry<'_>) -> Vec<Value> {
     ];
     for (operation, _) in OPERATIONS {
         let time = entry.time(operation);
-        row.extend(
-            [time.map(|time| time.mid), time.map(|time| time.lo), time.map(|time| time.hi)].map(short),
-        );
+        let interval = time.and_then(|time| time.interval);
+        let numbers = [time.map(|time| time.mid), interval.map(|(lo, _)| lo), interval.map(|(_, hi)| hi)];
+        row.extend(numbers.map(short));
     }
-    row.push(short(entry.multiple(Operation::Miss)));
+    row.extend([entry.multiple(Operation::Miss), entry.multiple_of_k(Operation::Hit)].map(short));
     row
 }

@@ -37,6 +37,7 @@ struct Section {
     capabilities: Table,
     figures: Vec<Figure>,
     noise: String,
+    cache_note: String,
     command: String,
     sweep_toml: String,
 }
@@ -110,6 +111,7 @@ fn section(index: usize, run: &Run<'_>) -> Result<Section> {
         capabilities: tables::capabilities(run),
         figures,
         noise,
+        cache_note: tables::cache_note(run),
         command: run.info.command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
         sweep_toml: run.info.sweep_toml.clone(),
     })
@@ -158,7 +160,7 @@ fn all_cells(runs: &[Run<'_>]) -> Cells {
             let mut row = if several { vec![Shown::text(&run.info.run)] } else { Vec::new() };
             row.extend(tables::cell_row(run, entry));
             rows.push(row);
-            let status = data::status_name(entry.status);
+            let status = entry.status.name();
             if !statuses.contains(&status) {
                 statuses.push(status);
             }

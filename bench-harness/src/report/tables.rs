@@ -118,6 +118,25 @@ pub(crate) fn provenance(run: &Run<'_>) -> (Vec<(&'static str, String)>, Vec<Str
     (rows, warnings(run))
 }
 
+/// How the largest table compares with the last-level cache.
+pub(crate) fn cache_note(run: &Run<'_>) -> String {
+    let largest = run
+        .shown()
+        .filter(|entry| !entry.exact())
+        .filter_map(|entry| Some(entry.bits()? * entry.row.n as f64 / 8.0))
+        .max_by(f64::total_cmp);
+    let cache =
+        run.info.machine.caches.iter().max_by_key(|cache| cache.level).filter(|cache| cache.bytes > 0);
+    match (largest, cache) {
+        (Some(largest), Some(cache)) => format!(
+            "The largest filter of this run is {} times as large as that cache of {}.",
+            number(largest / cache.bytes as f64),
+            bytes(cache.bytes)
+        ),
+        _ => String::new(),
+    }
+}
+
 fn warnings(run: &Run<'_>) -> Vec<String> {
     let info = run.info;
     let mut warnings = Vec::new();
@@ -159,7 +178,7 @@ fn warnings(run: &Run<'_>) -> Vec<String> {
 }
 
 /// The columns of the table of all cells.
-pub(crate) const CELL_HEADERS: [&str; 21] = [
+pub(crate) const CELL_HEADERS: [&str; 24] = [
     "filter",
     "status",
     "keys",
@@ -180,6 +199,9 @@ pub(crate) const CELL_HEADERS: [&str; 21] = [
     "miss ns",
     "batched miss ns",
     "chained miss ns",
+    "hit × k reads",
+    "half hits ns",
+    "half hits, hashed ns",
     "remove ns",
 ];
 
@@ -206,6 +228,7 @@ pub(crate) fn cell_row(run: &Run<'_>, entry: &Entry<'_>) -> Vec<Shown> {
         Shown::exact(entry.expected(), rate),
         Shown::exact(row.fpr_z.filter(|_| entry.ok()), |z| format!("{z:.2}")),
     ];
+    let time = |operation| if entry.ok() { entry.shown_time(operation) } else { Shown::missing("") };
     cells.extend(
         [
             Operation::Build,
@@ -214,9 +237,10 @@ pub(crate) fn cell_row(run: &Run<'_>, entry: &Entry<'_>) -> Vec<Shown> {
             Operation::Miss,
             Operation::MissBatch,
             Operation::MissChain,
-            Operation::Remove,
         ]
-        .map(|operation| if entry.ok() { entry.shown_time(operation) } else { Shown::missing("") }),
+        .map(time),
     );
+    cells.push(Shown::exact(entry.multiple_of_k(Operation::Hit), number));
+    cells.extend([Operation::Half, Operation::HalfFromKey, Operation::Remove].map(time));
     cells
 }

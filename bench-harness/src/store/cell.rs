@@ -93,8 +93,13 @@ pub struct Cell {
     /// The fastest repetition.
     pub ns_per_op_min: Option<f64>,
     /// Median over the repetitions of time over the time of one independent random cache-line read in a table of the same
-    /// size in the same repetition; empty for other workloads than lookups and where that floor moved by more than 10 %.
+    /// size in the same repetition; empty for other workloads than lookups, and where the distance between the quartiles of
+    /// that floor's times is more than 10 % of their median.
     pub floor_multiple: Option<f64>,
+    /// The same over as many independent reads as a lookup of a member needs, the column `k`; empty for lookups of absent
+    /// keys too, and where `k` is.
+    #[serde(default)]
+    pub floor_k_multiple: Option<f64>,
 }
 
 /// What was done.
@@ -151,4 +156,19 @@ pub enum Status {
     Timeout,
     /// The memory limit was reached.
     OutOfMemory,
+}
+
+impl Status {
+    /// The name for people.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Unsupported => "unsupported",
+            Self::Infeasible => "infeasible",
+            Self::BuildFailed => "build failed",
+            Self::VerifyFailed => "verification failed",
+            Self::Timeout => "timeout",
+            Self::OutOfMemory => "out of memory",
+        }
+    }
 }

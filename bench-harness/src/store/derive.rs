@@ -1,10 +1,10 @@
 //! From samples to cells: medians, intervals, ratios. A pure function, so that a report can always be made again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use amq_testkit::statistics::{binomial_p_value, clopper_pearson, median, median_interval, z_score};
 
-use super::cell::{Cell, SCHEMA, Status, Workload};
+use super::cell::{Cell, Mode, SCHEMA, Status, Workload};
 use super::run::{FilterInfo, NoiseFloor};
 use super::sample::{Facts, Fault, Floor, GroupStart, Header, Point, Sample, Time, Verify, Work};
 
@@ -84,7 +84,7 @@ fn common(header: &Header, start: &GroupStart, verdict: &Verify, filter: &Filter
         keys: header.keys.source.clone(),
         seed: start.seed,
         workload: Workload::Build,
-        mode: super::cell::Mode::Batch,
+        mode: Mode::Batch,
         hit_ratio: None,
         hashing: super::cell::Hashing::Digest,
         status: verdict.status,
@@ -110,6 +110,7 @@ fn common(header: &Header, start: &GroupStart, verdict: &Verify, filter: &Filter
         ns_per_op_hi95: None,
         ns_per_op_min: None,
         floor_multiple: None,
+        floor_k_multiple: None,
     }
 }
 
@@ -175,9 +176,13 @@ fn cell(common: &Cell, work: &Work, group: &Group<'_>, filter: &FilterInfo, faul
     }
     cell.ns_per_op_min = ns.iter().copied().min_by(f64::total_cmp);
     if workload == Workload::Lookup {
-        let one_line = |floor: &&&Floor| floor.reads == 1 && floor.filters.contains(&filter.name);
-        cell.floor_multiple =
-            group.floors.iter().find(one_line).and_then(|floor| floor_multiple(&time.ns, &floor.ns));
+        let over = |reads| {
+            let floor = |floor: &&&Floor| floor.reads == reads && floor.filters.contains(&filter.name);
+            group.floors.iter().find(floor).and_then(|floor| floor_multiple(&time.ns, &floor.ns))
+        };
+        // Only a lookup of a member needs all k places.
+        let k = cell.k.filter(|_| hit_ratio == Some(1.0));
+        [cell.floor_multiple, cell.floor_k_multiple] = [Some(1), k].map(|reads| reads.and_then(over));
     }
     cell
 }
@@ -201,10 +206,16 @@ pub fn relative_spread(values: &[f64]) -> Option<f64> {
     Some((median(&mut upper)? - median(&mut lower)?) / middle)
 }
 
-/// By workload, how far a filter and its twin lie apart.
+/// By workload and mode, how far a filter and its twin lie apart, over all groups and hit ratios.
 pub fn noise(samples: &[Sample]) -> BTreeMap<String, NoiseFloor> {
-    let mut differences: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-    for group in by_group(samples).values() {
+    /// What is known under one name.
+    #[derive(Default)]
+    struct Known {
+        groups: BTreeSet<usize>,
+        apart: Vec<f64>,
+    }
+    let mut known: BTreeMap<String, Known> = BTreeMap::new();
+    for (&number, group) in &by_group(samples) {
         for twin in group.times.iter().filter(|time| time.twin) {
             let same = |time: &&&Time| !time.twin && time.filter == twin.filter && time.work == twin.work;
             let Some(first) = group.times.iter().find(same) else { continue };
@@ -212,23 +223,35 @@ pub fn noise(samples: &[Sample]) -> BTreeMap<String, NoiseFloor> {
             if let Some((first, second)) =
                 first.zip(second).filter(|&(first, second)| first > 0.0 && second > 0.0)
             {
-                differences
-                    .entry(workload_name(twin.work.workload).into())
-                    .or_default()
-                    .push((second / first - 1.0).abs());
+                let known = known.entry(noise_key(twin.work.workload, twin.work.mode)).or_default();
+                known.groups.insert(number);
+                known.apart.push((second / first).ln().abs());
             }
         }
     }
-    differences
+    known
         .into_iter()
-        .filter_map(|(workload, mut differences)| {
-            let pairs = differences.len();
-            let middle = median(&mut differences)?;
-            // The nearest rank; with fewer than 20 pairs the largest.
-            let p95 = *differences.get((pairs * 95).div_ceil(100).saturating_sub(1))?;
-            Some((workload, NoiseFloor { pairs: u32::try_from(pairs).ok()?, median: middle, p95 }))
+        .filter_map(|(key, Known { groups, mut apart })| {
+            let middle = median(&mut apart)?;
+            // The nearest rank; with fewer than 20 values the largest.
+            let p95 = *apart.get((apart.len() * 95).div_ceil(100).saturating_sub(1))?;
+            Some((key, NoiseFloor { pairs: u32::try_from(groups.len()).ok()?, median: middle, p95 }))
         })
         .collect()
+}
+
+/// The name under which [`noise`] is known.
+pub fn noise_key(workload: Workload, mode: Mode) -> String {
+    format!("{} {}", workload_name(workload), mode_name(mode))
+}
+
+/// The name of a mode in `cells.csv`.
+pub const fn mode_name(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Single => "single",
+        Mode::Batch => "batch",
+        Mode::Chain => "chain",
+    }
 }
 
 /// The name of a workload in `cells.csv`.
@@ -244,7 +267,7 @@ pub const fn workload_name(workload: Workload) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::cell::{Hashing, Mode};
+    use crate::store::cell::Hashing;
     use crate::store::run::KeyInfo;
     use crate::store::sample::GroupDone;
 
@@ -254,6 +277,7 @@ mod tests {
         hit_ratio: Some(0.5),
         hashing: Hashing::Digest,
     };
+    const HITS: Work = Work { hit_ratio: Some(1.0), ..LOOKUP };
     const INSERT: Work =
         Work { workload: Workload::Insert, mode: Mode::Single, hit_ratio: None, hashing: Hashing::Digest };
 
@@ -291,6 +315,7 @@ mod tests {
             fpr_queries: Some(10_000),
             fpr_hits: Some(120),
             r: Some(7),
+            k: Some(3),
             ..Facts::default()
         };
         Sample::Verify(Verify { group: 0, filter: name.into(), status, reason: reason.into(), facts })
@@ -300,19 +325,25 @@ mod tests {
         Sample::Time(Time { group: 0, filter: name.into(), twin, work, ns: ns.to_vec() })
     }
 
-    fn floor(ns: &[f64]) -> Sample {
+    fn floor(reads: u32, ns: &[f64]) -> Sample {
         Sample::Floor(Floor {
             group: 0,
             table_bytes: 1000,
             filters: vec!["solid".into(), "slots".into()],
-            reads: 1,
+            reads,
             ns: ns.to_vec(),
         })
     }
 
     fn start(point: Point) -> Sample {
         let filters = vec!["solid".into(), "slots".into()];
-        Sample::GroupStart(GroupStart { group: 0, point, seed: 77, filters, works: vec![LOOKUP, INSERT] })
+        Sample::GroupStart(GroupStart {
+            group: 0,
+            point,
+            seed: 77,
+            filters,
+            works: vec![LOOKUP, INSERT, HITS],
+        })
     }
 
     #[test]
@@ -324,11 +355,13 @@ mod tests {
             verify("slots", Status::Timeout, "slow"),
             time("solid", false, LOOKUP, &ns),
             time("solid", true, LOOKUP, &[5.5; 9]),
-            floor(&[2.0; 9]),
+            floor(1, &[2.0; 9]),
+            floor(3, &[4.0; 9]),
+            time("solid", false, HITS, &[8.0; 9]),
             Sample::GroupDone(GroupDone { group: 0, seconds: 1.0 }),
         ];
         let cells = cells(&header(), &samples);
-        assert_eq!(cells.len(), 4, "two filters, two workloads, none dropped");
+        assert_eq!(cells.len(), 6, "two filters, three works, none dropped");
         let lookup = &cells[0];
         assert_eq!(
             (lookup.filter.as_str(), lookup.status, lookup.repetitions),
@@ -352,7 +385,9 @@ mod tests {
             (Status::Unsupported, "the family has no insert")
         );
         assert_eq!((insert.payload_bits_per_key, insert.ns_per_op), (Some(8.0), None));
-        for failed in &cells[2..] {
+        assert_eq!((cells[2].floor_multiple, cells[2].floor_k_multiple), (Some(4.0), Some(2.0)));
+        assert_eq!(lookup.floor_k_multiple, None, "half of the keys are absent");
+        for failed in &cells[3..] {
             assert_eq!(
                 (failed.status, failed.reason.as_str(), failed.ns_per_op),
                 (Status::Timeout, "slow", None)
@@ -360,9 +395,9 @@ mod tests {
         }
         let noise = noise(&samples);
         assert_eq!(noise.len(), 1);
-        let lookup = noise["lookup"];
+        let lookup = noise["lookup single"];
         assert_eq!(lookup.pairs, 1);
-        assert!((lookup.median - 0.1).abs() < 1e-12 && lookup.median == lookup.p95);
+        assert!((lookup.median - 1.1_f64.ln()).abs() < 1e-12 && lookup.median == lookup.p95);
     }
 
     #[test]
@@ -374,7 +409,7 @@ mod tests {
         ];
         let cells = cells(&header(), &samples);
         assert_eq!((cells[0].fpr_target, cells[0].alpha_target, cells[0].r), (None, None, Some(8)));
-        assert_eq!((cells[2].fpr_target, cells[2].alpha_target, cells[2].r), (None, Some(0.9), Some(8)));
+        assert_eq!((cells[3].fpr_target, cells[3].alpha_target, cells[3].r), (None, Some(0.9), Some(8)));
     }
 
     #[test]
@@ -411,20 +446,24 @@ mod tests {
     fn the_noise_is_the_nearest_rank() {
         let mut samples = Vec::new();
         for group in 0..20_u32 {
-            let ratio = 1.0 + f64::from(group) / 100.0;
-            for (twin, ns) in [(false, 1.0), (true, ratio)] {
+            let ratio = (f64::from(group) / 100.0).exp();
+            // Whichever of the two is the faster.
+            let (first, second) = if group % 2 == 0 { (1.0, ratio) } else { (ratio, 1.0) };
+            for (twin, ns) in [(false, first), (true, second)] {
                 let group = group as usize;
-                samples.push(Sample::Time(Time {
-                    group,
-                    filter: "solid".into(),
-                    twin,
-                    work: LOOKUP,
-                    ns: vec![ns],
-                }));
+                for hit_ratio in [Some(0.0), Some(1.0)] {
+                    samples.push(Sample::Time(Time {
+                        group,
+                        filter: "solid".into(),
+                        twin,
+                        work: Work { hit_ratio, ..LOOKUP },
+                        ns: vec![ns],
+                    }));
+                }
             }
         }
-        let noise = noise(&samples)["lookup"];
-        assert_eq!(noise.pairs, 20);
+        let noise = noise(&samples)["lookup single"];
+        assert_eq!(noise.pairs, 20, "groups, not hit ratios");
         assert!((noise.median - 0.095).abs() < 1e-9, "{noise:?}");
         assert!((noise.p95 - 0.18).abs() < 1e-9, "{noise:?}");
     }

@@ -1,13 +1,13 @@
 //! The folder of a run: its lock, its samples, and what is derived from them.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{BufRead as _, BufReader, Seek as _, SeekFrom, Write as _};
+use std::io::{BufRead as _, BufReader, ErrorKind, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use super::cell::Cell;
+use super::cell::{Cell, SCHEMA};
 use super::run::RunInfo;
 use super::sample::{Header, Sample};
 
@@ -16,6 +16,11 @@ const RUN: &str = "run.json";
 const CELLS: &str = "cells.csv";
 const REPORT: &str = "report.html";
 const LOCK: &str = ".lock";
+
+/// How the folders begin that hold the digests of a group while it runs.
+pub const SCRATCH_PREFIX: &str = ".keys-";
+/// How a file begins that is being written.
+const WRITING_PREFIX: &str = ".writing-";
 
 /// How often a lock is tried, and how long is waited in between.
 const LOCK_ATTEMPTS: u32 = 20;
@@ -51,6 +56,8 @@ impl Folder {
     pub fn create(path: &Path, header: &Header) -> Result<Self> {
         let shown = path.display();
         ensure!(!path.exists() || path.is_dir(), "--out {shown} is not a folder");
+        // Measuring processes are told where their keys are, as text.
+        ensure!(path.to_str().is_some(), "--out {shown} is not UTF-8: give another name");
         fs::create_dir_all(path).with_context(|| format!("cannot make the folder {shown}"))?;
         let lock = lock(path)?;
         let mut entries = fs::read_dir(path).with_context(|| format!("cannot read the folder {shown}"))?;
@@ -67,10 +74,12 @@ impl Folder {
             .with_context(|| format!("cannot write to {shown}"))?;
         let mut folder = Self { path: path.into(), samples, _lock: lock };
         folder.append(&[Sample::Run(header.clone())])?;
+        sync_folder(path).with_context(|| format!("cannot write to {shown}"))?;
         Ok(folder)
     }
 
-    /// Opens an interrupted run to continue it. What is after its last finished group is dropped from the file.
+    /// Opens an interrupted run to continue it. What is after its last finished group is dropped from the file, and what a
+    /// killed sweep left lying about is removed.
     ///
     /// # Errors
     /// If there is no run, another sweep uses it, or a line in the middle is damaged.
@@ -87,6 +96,7 @@ impl Folder {
         let (stored, end) = scan(&samples, &file)?;
         samples.set_len(end).and_then(|()| samples.sync_data())?;
         samples.seek(SeekFrom::End(0))?;
+        remove_leftovers(path);
         Ok((Self { path: path.into(), samples, _lock: lock }, stored))
     }
 
@@ -110,6 +120,29 @@ impl Folder {
             .and_then(|()| self.samples.sync_data())
             .with_context(|| format!("cannot write {}", self.path.join(SAMPLES).display()))
     }
+}
+
+/// Removes what a sweep keeps in its folder only while it runs. Of no consequence where it fails: nothing reads it.
+pub fn remove_leftovers(path: &Path) {
+    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with(SCRATCH_PREFIX) {
+            let _ = fs::remove_dir_all(entry.path());
+        } else if name.starts_with(WRITING_PREFIX) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Keeps sweeps out of the folder of a run for as long as the returned file is open: for who writes into it without adding
+/// samples.
+///
+/// # Errors
+/// If there is no run, a sweep uses it, or it cannot be written.
+pub fn lock_run(path: &Path) -> Result<File> {
+    ensure!(path.join(SAMPLES).is_file(), "{} is no folder of a run: it has no {SAMPLES}", path.display());
+    lock(path)
 }
 
 /// Two sweeps into one folder would mix their samples.
@@ -173,7 +206,16 @@ fn scan(file: &File, path: &Path) -> Result<(Stored, u64)> {
             other => pending.push(other),
         }
     }
-    let header = header.with_context(|| format!("{shown} does not begin with a run: start it anew"))?;
+    let header: Header = header.with_context(|| {
+        format!(
+            "{shown} does not begin with a run: nothing of it is finished, remove the folder and start anew"
+        )
+    })?;
+    ensure!(
+        header.schema == SCHEMA,
+        "{shown} has schema {}, this program reads and writes {SCHEMA}: use the version that began the run",
+        header.schema
+    );
     let dropped_lines = pending.len() + usize::from(cut);
     Ok((Stored { header, samples, dropped_lines, cut }, end))
 }
@@ -188,10 +230,33 @@ pub fn read(path: &Path) -> Result<(RunInfo, Stored)> {
     ensure!(file.is_file(), "{shown} is no folder of a run: it has no {SAMPLES}");
     let samples = File::open(&file).with_context(|| format!("cannot read {}", file.display()))?;
     let (stored, _) = scan(&samples, &file)?;
-    let run = path.join(RUN);
-    let bytes = fs::read(&run).with_context(|| format!("cannot read {}", run.display()))?;
-    let info = serde_json::from_slice(&bytes).with_context(|| format!("{} is damaged", run.display()))?;
+    let info = read_run(path, &stored.header)?.with_context(|| {
+        format!("{shown} has no {RUN}: let `amq-bench sweep --resume --out {shown}` write it")
+    })?;
     Ok((info, stored))
+}
+
+/// `run.json`; `None` where there is none.
+///
+/// # Errors
+/// If it cannot be read, is damaged, or is of another run than the samples that `header` begins.
+pub fn read_run(path: &Path, header: &Header) -> Result<Option<RunInfo>> {
+    let run = path.join(RUN);
+    let shown = run.display();
+    let bytes = match fs::read(&run) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error).with_context(|| format!("cannot read {shown}")),
+    };
+    let remedy = "restore it, or remove it and let `amq-bench sweep --resume --out` its folder write it anew";
+    let info: RunInfo =
+        serde_json::from_slice(&bytes).with_context(|| format!("{shown} is damaged: {remedy}"))?;
+    ensure!(
+        (info.schema, &info.run, info.seed, &info.sweep_toml)
+            == (header.schema, &header.run, header.seed, &header.sweep_toml),
+        "{shown} is not of the run in {SAMPLES} beside it: {remedy}"
+    );
+    Ok(Some(info))
 }
 
 /// Writes `run.json`.
@@ -238,13 +303,26 @@ pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
         // As any new file; the default of a temporary one is for its owner only.
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
-        let mut file = builder.prefix(".writing-").tempfile_in(folder)?;
+        let mut file = builder.prefix(WRITING_PREFIX).tempfile_in(folder)?;
         file.write_all(bytes)?;
         file.as_file().sync_all()?;
         file.persist(path)?;
-        Ok(())
+        sync_folder(folder)
     };
     write().with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Returns when the names in a folder are on the disk as well: a file's own sync does not say so.
+fn sync_folder(path: &Path) -> std::io::Result<()> {
+    #[cfg(unix)]
+    match File::open(path)?.sync_all() {
+        // Some file systems cannot: they have no other way to do it either.
+        Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => {}
+        other => other?,
+    }
+    #[cfg(not(unix))]
+    let _ = path;
+    Ok(())
 }
 
 /// Points `reports/latest` to a run: a symbolic link, or where there are none a file with its path.

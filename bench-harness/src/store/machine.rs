@@ -67,7 +67,8 @@ fn size(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(unit)
 }
 
-fn memory() -> Option<u64> {
+/// Bytes of memory; `None` where the system does not tell.
+pub fn memory() -> Option<u64> {
     let info = line("/proc/meminfo")?;
     let kib = info.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     kib.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)

@@ -42,7 +42,8 @@ pub struct RunInfo {
     pub keys: KeyInfo,
     /// The filters that took part.
     pub filters: Vec<FilterInfo>,
-    /// By workload, what two measurements of the same filter in one group differ by: see [`NoiseFloor`].
+    /// By workload and mode (`lookup single`), what two measurements of the same filter in one group differ by: see
+    /// [`NoiseFloor`]. Runs of earlier versions have it by workload alone.
     pub noise: BTreeMap<String, NoiseFloor>,
 }
 
@@ -133,11 +134,11 @@ pub struct FilterInfo {
 /// difference between two filters that is not larger is not called one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NoiseFloor {
-    /// A/A pairs.
+    /// Groups with such a pair. (The lookups of one pair at several hit ratios are no independent pairs.)
     pub pairs: u32,
-    /// Median of |ratio of medians - 1|.
+    /// Median of |ln(ratio of medians)|: the same whichever of the two is first.
     pub median: f64,
-    /// Its 95th percentile (the largest, if there are fewer than 20 pairs).
+    /// Its 95th percentile (the largest, if there are fewer than 20 values).
     pub p95: f64,
 }
 

@@ -149,6 +149,12 @@ pub struct Facts {
     pub fpr_queries: Option<u64>,
     /// Answered "present".
     pub fpr_hits: Option<u64>,
+    /// Other absent keys asked, because the first answers contradicted the expected rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fpr_queries_again: Option<u64>,
+    /// Answered "present": a filter that this contradicts as well has failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fpr_hits_again: Option<u64>,
     /// Bytes of the stored form.
     pub file_bytes: Option<u64>,
 }
@@ -192,7 +198,8 @@ pub struct Floor {
     pub filters: Vec<String>,
     /// Independent random cache lines read for one operation.
     pub reads: u32,
-    /// Nanoseconds for one operation in the fastest coding, by repetition.
+    /// Nanoseconds for one operation in the fastest coding, by repetition; fewer than repetitions where there was no memory
+    /// for the table.
     pub ns: Vec<f64>,
 }
 

@@ -107,6 +107,15 @@ pub struct Loads {
     pub r: Vec<u32>,
 }
 
+/// Which numbers of keys a sweep over a key file has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counts {
+    /// Those that were asked for one by one.
+    AsGiven,
+    /// Those that are below the number of keys in the file, and that number.
+    UpToAll,
+}
+
 /// What a command line changes in a sweep.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overrides {
@@ -185,6 +194,28 @@ impl Sweep {
             loads.r = r.unwrap_or_else(|| loads.r.clone());
         }
         self.check()?;
+        Ok(self)
+    }
+
+    /// The sweep limited to what a file of `distinct` keys has keys for.
+    ///
+    /// # Errors
+    /// If no number of keys is left on an axis.
+    pub fn over_keys(mut self, distinct: u64, counts: Counts) -> Result<Self> {
+        let axes = self.rates.as_mut().map(|rates| &mut rates.n).into_iter();
+        for axis in axes.chain(self.loads.as_mut().map(|loads| &mut loads.n)) {
+            match counts {
+                Counts::AsGiven => axis.retain(|n| n.0 <= distinct),
+                Counts::UpToAll => {
+                    axis.retain(|n| n.0 < distinct);
+                    axis.push(Count(distinct));
+                }
+            }
+            ensure!(
+                !axis.is_empty(),
+                "the key file has {distinct} distinct keys, fewer than every n that was asked for: give a smaller --n"
+            );
+        }
         Ok(self)
     }
 
@@ -343,6 +374,21 @@ mod tests {
         assert_eq!(queries.count(5, 0.01), 38_400);
         assert_eq!(queries.count(77, 0.1), 36_000);
         assert_eq!(queries.count(5, 1e-300), 100_000);
+    }
+
+    #[test]
+    fn a_key_file_limits_n_and_adds_all_its_keys_where_none_was_asked_for() {
+        let sweep = Sweep::profile("smoke").unwrap();
+        let over = |distinct, counts| {
+            let sweep = sweep.clone().over_keys(distinct, counts)?;
+            anyhow::Ok((sweep.rates.unwrap().n, sweep.loads.unwrap().n))
+        };
+        let counts = |n: &[u64]| n.iter().copied().map(Count).collect::<Vec<_>>();
+        assert_eq!(over(5000, Counts::UpToAll).unwrap(), (counts(&[1000, 5000]), counts(&[5000])));
+        assert_eq!(over(10_000, Counts::UpToAll).unwrap(), (counts(&[1000, 10_000]), counts(&[10_000])));
+        assert_eq!(over(10_001, Counts::AsGiven).unwrap(), (counts(&[1000, 10_000]), counts(&[10_000])));
+        let error = over(5000, Counts::AsGiven).unwrap_err().to_string();
+        assert!(error.contains("5000 distinct keys"), "{error}");
     }
 
     #[test]

@@ -61,6 +61,13 @@ fn rate_of_width(r: u32) -> f64 {
     f64::from(r).exp2().recip()
 }
 
+/// Whether a filter takes part at a width: peers often have one width or two, and would be "infeasible" at all others. Ours
+/// always do, so that what a family cannot do is a row with its reason.
+fn has_width(filter: &Descriptor, r: u32) -> bool {
+    let (least, most) = filter.r;
+    filter.peer.is_none() || (least..=most).contains(&r)
+}
+
 /// The groups of a sweep, in the order in which they run: deterministic.
 pub fn plan(sweep: &Sweep, keys: &Keys, filters: &[&'static Descriptor], seed: u64) -> Vec<Group> {
     let mut groups = Vec::new();
@@ -96,6 +103,7 @@ pub fn plan(sweep: &Sweep, keys: &Keys, filters: &[&'static Descriptor], seed: u
                         .iter()
                         .copied()
                         .filter(|filter| i == 0 || filter.kind == Kind::Table)
+                        .filter(|filter| has_width(filter, r))
                         .collect();
                     add(Point::Load { n, alpha, r }, rate_of_width(r), taking_part);
                 }
@@ -122,6 +130,26 @@ mod tests {
             if let Point::Load { alpha, .. } = group.point {
                 let others = group.filters.iter().filter(|filter| filter.kind != Kind::Table).count();
                 assert_eq!(others > 0, alpha == 0.5, "{:?}", group.point);
+            }
+        }
+    }
+
+    #[test]
+    fn peers_of_another_width_stay_away() {
+        let sweep = Sweep::profile("quick").unwrap();
+        let filters = registry::filters();
+        for group in plan(&sweep, &Keys::Generated, &filters, 1) {
+            for filter in &filters {
+                let there = group.filters.iter().any(|other| other.name == filter.name);
+                match group.point {
+                    Point::Rate { .. } => assert!(there),
+                    Point::Load { r, .. } if filter.peer.is_some() && (r < filter.r.0 || r > filter.r.1) => {
+                        assert!(!there, "{} at r = {r}", filter.name);
+                    }
+                    Point::Load { alpha, .. } => {
+                        assert_eq!(there, alpha == 0.5 || filter.kind == Kind::Table, "{}", filter.name);
+                    }
+                }
             }
         }
     }

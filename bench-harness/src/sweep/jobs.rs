@@ -1,5 +1,6 @@
 //! The measuring processes: what they are told on their input, what they tell on their output, and what they do.
 
+use std::cell::OnceCell;
 use std::io::{Write as _, stdin, stdout};
 
 use amq::Digest;
@@ -17,7 +18,7 @@ use crate::measure::fpr::Absent;
 use crate::measure::time::{Lookups, Queries, Subject};
 use crate::measure::verify::{Phase, Verdict, verify};
 use crate::registry;
-use crate::store::cell::{Status, Workload};
+use crate::store::cell::{Hashing, Status, Workload};
 use crate::store::sample::{Point, Work};
 
 /// The hidden subcommand.
@@ -188,7 +189,18 @@ fn run_verification(job: &Job, filter: &str) -> Result<()> {
     let spec = groups::spec(&job.point, descriptor.kind, job.material.seed);
     let members = job.material.members()?;
     let get = |from, count| job.material.absent(from, count);
-    let absent = Absent { count: job.material.absent, get: &get };
+    let sorted: OnceCell<Vec<Digest>> = OnceCell::new();
+    let fresh = |from, count| {
+        let sorted = sorted.get_or_init(|| {
+            let mut sorted = members.clone();
+            sorted.sort_unstable();
+            sorted
+        });
+        let mut digests = job.material.fresh_absent(from, count);
+        digests.retain(|digest| sorted.binary_search(digest).is_err());
+        Ok(digests)
+    };
+    let absent = Absent { count: job.material.absent, get: &get, fresh: &fresh };
     let mut told = Ok(());
     let verdict = verify(descriptor, &spec, &members, &absent, &mut |phase| {
         let result = tell(&Event::Phase { phase });
@@ -235,7 +247,7 @@ fn run_timing(job: &Job, task: &TimeTask) -> Result<()> {
     let clock = Clock::measure();
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(job.material.seed);
     let queries = prepare_queries(job, task, &mut rng)?;
-    let places: Vec<_> = queries.lookups.first().map(|lookups| lookups.digests.clone()).unwrap_or_default();
+    let places: Vec<_> = queries.lookups.iter().flat_map(|lookups| lookups.digests.iter().copied()).collect();
 
     let mut timed = Vec::new();
     for (i, filter) in task.filters.iter().enumerate() {
@@ -285,9 +297,12 @@ fn run_timing(job: &Job, task: &TimeTask) -> Result<()> {
                 Item::Floor(i) => {
                     tell(&Event::Begin { filter: None, repetition })?;
                     let timed = &mut floors[i];
-                    let floor = Floor::new(timed.bytes)?;
-                    for (reads, ns) in timed.reads.iter().zip(&mut timed.ns) {
-                        ns.push(floor.time(&clock, &places, *reads));
+                    // Without memory for it the floor is unknown: it has fewer times than repetitions.
+                    let Ok(floor) = Floor::new(timed.bytes) else { continue };
+                    floor.warm_up(&places, timed.reads.last().copied().unwrap_or(1));
+                    for (turn, (reads, ns)) in timed.reads.iter().zip(&mut timed.ns).enumerate() {
+                        let turn = turn + usize::try_from(repetition).unwrap_or(0);
+                        ns.push(floor.time(&clock, &places, *reads, turn));
                     }
                 }
             }
@@ -302,7 +317,7 @@ fn run_timing(job: &Job, task: &TimeTask) -> Result<()> {
         }
     }
     for TimedFloor { bytes, filters, reads, ns } in floors {
-        for (reads, ns) in reads.into_iter().zip(ns) {
+        for (reads, ns) in reads.into_iter().zip(ns).filter(|(_, ns)| !ns.is_empty()) {
             tell(&Event::Floor { table_bytes: bytes, filters: filters.clone(), reads, ns })?;
         }
     }
@@ -318,20 +333,28 @@ fn prepare_queries(job: &Job, task: &TimeTask, rng: &mut Xoshiro256PlusPlus) -> 
             ratios.push(ratio);
         }
     }
-    let lookups =
-        ratios.into_iter().map(|ratio| Lookups::new(ratio, task.lookups, &members, &absent, rng)).collect();
+    let from_key = task.works.iter().find(|work| work.hashing == Hashing::Included);
+    let mut lookups = Vec::new();
+    for ratio in ratios {
+        let keys = from_key.filter(|work| work.hit_ratio == Some(ratio));
+        let keys = keys.map(|_| job.material.sample()).transpose()?;
+        lookups.push(match keys {
+            Some(keys) if keys.len() == task.lookups => Lookups::of_keys(ratio, keys, job.material.seed),
+            keys => Lookups { keys, ..Lookups::new(ratio, task.lookups, &members, &absent, rng) },
+        });
+    }
     // Without repetition: what is removed has to be there once for each time.
     let removals: Vec<Digest> = members.sample(rng, members.len().div_ceil(10)).copied().collect();
-    Ok(Queries { removals, lookups, keys: job.material.sample()?, members })
+    Ok(Queries { members, removals, lookups })
 }
 
-/// A floor for each size of table, of one line, three, and as many as a filter of that size reads.
+/// A floor for each size of table, of one, two and three lines, and as many as a filter of that size reads.
 fn prepare_floors(filters: &[TimedFilter]) -> Vec<TimedFloor> {
     let (sizes, of) =
         floors::representatives(&filters.iter().map(|filter| filter.table_bytes).collect::<Vec<_>>());
     let mut timed: Vec<_> = sizes
         .into_iter()
-        .map(|bytes| TimedFloor { bytes, filters: Vec::new(), reads: vec![1, 3], ns: Vec::new() })
+        .map(|bytes| TimedFloor { bytes, filters: Vec::new(), reads: vec![1, 2, 3], ns: Vec::new() })
         .collect();
     for (filter, place) in filters.iter().zip(of) {
         let floor = &mut timed[place];

@@ -7,19 +7,23 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use amq::{Digest, Key, attempt_seed};
+use amq_testkit::keys::{Pattern, permute};
 use anyhow::{Context as _, Result, bail, ensure};
+use rand::seq::SliceRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
+use crate::store::folder::SCRATCH_PREFIX;
 use crate::store::run::KeyInfo;
 
-/// Generated keys are 64-bit counters, little-endian: members from 0, absent keys from here.
+/// Generated keys are the images of counters under a permutation of the 64-bit integers: members from 0, absent keys from
+/// here.
 const FIRST_ABSENT: u64 = 1 << 63;
 
 /// Key bytes that are handed to a worker at most, for the lookups that start at the key.
-const KEY_BYTES: usize = 16 << 20;
+const KEY_BYTES: usize = 64 << 20;
 
 /// Bytes of a key that an absent one begins with at most.
 const ABSENT_BYTES: usize = 256;
@@ -33,7 +37,7 @@ const SEEDS: u32 = 16;
 /// Where keys come from.
 #[derive(Debug)]
 pub enum Keys {
-    /// Counters: as many as wanted, all distinct.
+    /// Pseudo-random 64-bit integers: as many as wanted, all distinct, others under another seed.
     Generated,
     /// The lines of a file.
     File(KeyFile),
@@ -57,7 +61,13 @@ impl KeyFile {
     /// If the file cannot be read or has no line.
     pub fn read(path: &Path) -> Result<Self> {
         let shown = path.display();
-        ensure!(!path.is_dir(), "--keys {shown} is a directory: give a file of newline-separated keys");
+        let kind = fs::metadata(path).with_context(|| format!("cannot read the key file {shown}"))?;
+        ensure!(!kind.is_dir(), "--keys {shown} is a directory: give a file of newline-separated keys");
+        // A pipe or a device may never end, and a run that goes on has to read its keys again.
+        ensure!(
+            kind.is_file(),
+            "--keys {shown} is a pipe or a device: write its keys to a file, and give that"
+        );
         let bytes = fs::read(path).with_context(|| format!("cannot read the key file {shown}"))?;
         let name =
             path.file_name().map_or_else(|| shown.to_string(), |name| name.to_string_lossy().into_owned());
@@ -122,7 +132,7 @@ impl Keys {
     pub fn info(&self, largest: u64) -> KeyInfo {
         match self {
             Self::Generated => KeyInfo {
-                source: "uniform".into(),
+                source: Pattern::Uniform.name().into(),
                 read: largest,
                 distinct: largest,
                 duplicates: 0,
@@ -141,21 +151,20 @@ impl Keys {
         }
     }
 
-    /// The values of n that can be swept: of a file those that it has keys for, and all its keys.
+    /// The values of n that can be swept: of a file those that it has keys for.
     pub fn possible_n(&self, wanted: &[u64]) -> Vec<u64> {
-        let Some(distinct) = self.distinct() else { return wanted.to_vec() };
-        let mut possible: Vec<_> = wanted.iter().copied().filter(|&n| n < distinct).collect();
-        possible.push(distinct);
-        possible
+        wanted.iter().copied().filter(|&n| self.distinct().is_none_or(|distinct| n <= distinct)).collect()
     }
 
-    /// `n` members and `absent` absent keys for a group, with as many of both as `sample` for lookups that start at the key.
+    /// `n` members and `absent` absent keys for a group, and of both together `sample` for lookups that start at the key.
+    ///
+    /// Digests of a file's keys are handed over in a temporary folder in `scratch`, which goes with the returned value.
     ///
     /// The seed is `base`, or one derived from it, such that all digests of members differ and none is an absent key's.
     ///
     /// # Errors
     /// If there is no such seed, or the digests cannot be written for the measuring processes.
-    pub fn prepare(&self, base: u64, n: u64, absent: u64, sample: u64) -> Result<Prepared> {
+    pub fn prepare(&self, base: u64, n: u64, absent: u64, sample: u64, scratch: &Path) -> Result<Prepared> {
         match self {
             Self::Generated => {
                 let seed = collision_free_seed(
@@ -166,13 +175,13 @@ impl Keys {
                 )?;
                 Ok(Prepared { material: Material { seed, n, absent, sample, folder: None }, _folder: None })
             }
-            Self::File(file) => file.prepare(base, n, absent, sample),
+            Self::File(file) => file.prepare(base, n, absent, sample, scratch),
         }
     }
 }
 
 impl KeyFile {
-    fn prepare(&self, base: u64, n: u64, absent: u64, sample: u64) -> Result<Prepared> {
+    fn prepare(&self, base: u64, n: u64, absent: u64, sample: u64, scratch: &Path) -> Result<Prepared> {
         let chosen = self.choose(base, n)?;
         let digest_absent = |seed, from: u64, count: u64| {
             let mut buffer = Vec::new();
@@ -187,9 +196,9 @@ impl KeyFile {
         let seed = collision_free_seed(base, members, digest_absent, absent)?;
 
         let folder = tempfile::Builder::new()
-            .prefix("amq-bench-")
-            .tempdir()
-            .context("cannot make a temporary folder")?;
+            .prefix(SCRATCH_PREFIX)
+            .tempdir_in(scratch)
+            .with_context(|| format!("cannot make a folder in {}", scratch.display()))?;
         let write = || -> std::io::Result<()> {
             let mut digests = BufWriter::new(fs::File::create(folder.path().join("members"))?);
             for digest in members(seed) {
@@ -205,7 +214,7 @@ impl KeyFile {
             digests.flush()?;
             fs::write(
                 folder.path().join("sample"),
-                serde_json::to_vec(&self.sample(&chosen, absent, sample))?,
+                serde_json::to_vec(&self.sample(&chosen, (seed, absent), sample))?,
             )
         };
         write().with_context(|| format!("cannot write the digests to {}", folder.path().display()))?;
@@ -227,13 +236,22 @@ impl KeyFile {
         Ok(indices)
     }
 
-    fn sample(&self, chosen: &[usize], absent: u64, sample: u64) -> KeySample {
+    fn sample(&self, chosen: &[usize], material: (u64, u64), sample: u64) -> KeySample {
+        let (seed, absent) = material;
         let mut keys = KeySample::default();
-        for (i, &member) in (0..sample / 2).zip(chosen.iter().cycle()) {
-            keys.push(self.key(member));
-            let mut buffer = Vec::new();
-            self.absent(i % absent, &mut buffer);
-            keys.push(&buffer);
+        let mut buffer = Vec::new();
+        for pick in picks(seed, sample, chosen.len() as u64, absent) {
+            match pick {
+                // Below the number of members, which is a usize.
+                Pick::Member(index) => {
+                    keys.push(self.key(chosen[usize::try_from(index).unwrap_or(0)]));
+                    keys.members += 1;
+                }
+                Pick::Absent(index) => {
+                    self.absent(index, &mut buffer);
+                    keys.push(&buffer);
+                }
+            }
             if keys.bytes.len() > KEY_BYTES {
                 break;
             }
@@ -296,8 +314,32 @@ fn have_common(sorted: &[Digest], other: &[Digest]) -> bool {
     false
 }
 
+/// A generated key. Different indices give different keys.
+const fn generated(index: u64, seed: u64) -> u64 {
+    permute(index, seed)
+}
+
 fn generated_range(first: u64, count: u64, seed: u64) -> Vec<Digest> {
-    (first..first + count).map(|counter| counter.digest(seed)).collect()
+    (first..first + count).map(|index| generated(index, seed).digest(seed)).collect()
+}
+
+/// Which keys are looked up from the key on.
+#[derive(Clone, Copy, Debug)]
+enum Pick {
+    /// The member of this index.
+    Member(u64),
+    /// The absent key of this index.
+    Absent(u64),
+}
+
+/// `count` lookups, half of them of random members and half of absent keys, in random order.
+fn picks(seed: u64, count: u64, n: u64, absent: u64) -> Vec<Pick> {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let members = count.div_ceil(2);
+    let mut picks: Vec<_> = (0..members).map(|_| Pick::Member(rng.random_range(0..n))).collect();
+    picks.extend((0..count - members).map(|i| Pick::Absent(i % absent)));
+    picks.shuffle(&mut rng);
+    picks
 }
 
 /// The keys of a group, and the files they are in while it lives.
@@ -323,9 +365,10 @@ pub struct Material {
     pub folder: Option<PathBuf>,
 }
 
-/// Keys as bytes, one after the other.
+/// Keys as bytes, one after the other, in the order in which they are looked up.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct KeySample {
+    members: u64,
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
@@ -336,7 +379,7 @@ impl KeySample {
         self.ends.push(self.bytes.len());
     }
 
-    /// Members and absent keys, in turn.
+    /// Members and absent keys, in random order.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let mut start = 0;
         self.ends.iter().map(move |&end| {
@@ -346,7 +389,12 @@ impl KeySample {
         })
     }
 
-    /// The number of keys; every other one is a member.
+    /// How many of them are members.
+    pub const fn members(&self) -> u64 {
+        self.members
+    }
+
+    /// The number of keys.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
@@ -381,17 +429,36 @@ impl Material {
         }
     }
 
-    /// Keys for lookups that start at the key.
+    /// As many further absent keys from the given one on, for a second count. They are different keys from all others; that
+    /// none has the digest of a member is not known.
+    pub fn fresh_absent(&self, from: u64, count: u64) -> Vec<Digest> {
+        match &self.folder {
+            None => generated_range(FIRST_ABSENT + self.absent + from, count, self.seed),
+            // No key of a file has a newline in it, and what its absent keys have after the first one is a number of eight
+            // bytes.
+            Some(_) => (from..from + count)
+                .map(|index| [&b"\n\n"[..], &index.to_le_bytes()].concat().digest(self.seed))
+                .collect(),
+        }
+    }
+
+    /// Keys for lookups that start at the key: half of them members, in random order. Fewer than were asked for where keys are
+    /// so long that all would not fit.
     ///
     /// # Errors
     /// If the file cannot be read.
     pub fn sample(&self) -> Result<KeySample> {
         let Some(folder) = &self.folder else {
             let mut keys = KeySample::default();
-            for i in 0..self.sample / 2 {
-                // Steps through the members in a scattered order, so that neighbours in the sample are none in counting.
-                keys.push(&(Digest::new(i).remix(self.seed).scale(self.n)).to_le_bytes());
-                keys.push(&(FIRST_ABSENT + i % self.absent).to_le_bytes());
+            for pick in picks(self.seed, self.sample, self.n, self.absent) {
+                let index = match pick {
+                    Pick::Member(index) => {
+                        keys.members += 1;
+                        index
+                    }
+                    Pick::Absent(index) => FIRST_ABSENT + index,
+                };
+                keys.push(&generated(index, self.seed).to_le_bytes());
             }
             return Ok(keys);
         };
@@ -448,7 +515,7 @@ mod tests {
     fn n_is_limited_by_the_file() {
         let three = Keys::File(file(b"a\nb\nc\n"));
         assert_eq!(three.possible_n(&[1, 2, 3, 10]), [1, 2, 3]);
-        assert_eq!(three.possible_n(&[10]), [3]);
+        assert!(three.possible_n(&[10]).is_empty());
         assert_eq!(Keys::Generated.possible_n(&[10]), [10]);
     }
 
@@ -456,7 +523,8 @@ mod tests {
     fn a_file_gives_its_keys_and_others() {
         let names = (0..500).map(|i| format!("key {i}")).collect::<Vec<_>>().join("\n");
         let file = Keys::File(file(names.as_bytes()));
-        let prepared = file.prepare(7, 400, 1234, 64).unwrap();
+        let scratch = tempfile::tempdir().unwrap();
+        let prepared = file.prepare(7, 400, 1234, 64, scratch.path()).unwrap();
         let material = &prepared.material;
         let mut members = material.members().unwrap();
         assert_eq!(members.len(), 400);
@@ -466,9 +534,11 @@ mod tests {
         let all: HashSet<_> = (0..500).map(|i| format!("key {i}").digest(material.seed)).collect();
         assert!(members.iter().all(|digest| all.contains(digest)));
         assert!(absent.iter().all(|digest| !all.contains(digest)));
+        let fresh = material.fresh_absent(0, 1234);
+        assert!(fresh.iter().all(|digest| !all.contains(digest) && !absent.contains(digest)));
         let sample = material.sample().unwrap();
         let hits = sample.iter().filter(|key| members.contains(&key.digest(material.seed))).count();
-        assert_eq!((sample.len(), hits), (64, 32));
+        assert_eq!((sample.len(), hits, sample.members()), (64, 32, 32));
         members.sort_unstable();
         members.dedup();
         assert_eq!(members.len(), 400);
@@ -476,16 +546,29 @@ mod tests {
 
     #[test]
     fn generated_keys_are_distinct_and_their_sample_is_half_members() {
-        let prepared = Keys::Generated.prepare(7, 1000, 5000, 100).unwrap();
+        let prepared = Keys::Generated.prepare(7, 1000, 5000, 100, Path::new("unused")).unwrap();
         let members: HashSet<_> = prepared.material.members().unwrap().into_iter().collect();
         assert_eq!(members.len(), 1000);
         let absent = prepared.material.absent(0, u64::MAX).unwrap();
         assert_eq!(absent.len(), 5000);
         assert!(absent.iter().all(|digest| !members.contains(digest)));
+        let fresh = prepared.material.fresh_absent(0, 5000);
+        assert!(fresh.iter().all(|digest| !members.contains(digest) && !absent.contains(digest)));
+        assert_eq!(fresh[1000..1100], prepared.material.fresh_absent(1000, 100));
+        // Uniform keys, not counters.
+        let sample = prepared.material.sample().unwrap();
+        let keys = sample.iter().map(|key| u64::from_le_bytes(key.try_into().unwrap()));
+        assert!(keys.filter(|key| key.leading_zeros() > 12).count() < 5);
         let sample = prepared.material.sample().unwrap();
         let members =
             sample.iter().filter(|key| members.contains(&key.digest(prepared.material.seed))).count();
-        assert_eq!((sample.len(), members), (100, 50));
+        assert_eq!((sample.len(), members, sample.members()), (100, 50, 50));
+        // In no pattern that a branch predictor learns.
+        let known: HashSet<_> = prepared.material.members().unwrap().into_iter().collect();
+        let of_members: Vec<_> =
+            sample.iter().map(|key| known.contains(&key.digest(prepared.material.seed))).collect();
+        let turns = of_members.windows(2).filter(|pair| pair[0] != pair[1]).count();
+        assert!((25..75).contains(&turns), "{turns} turns");
     }
 
     #[test]

@@ -14,12 +14,13 @@ pub mod schedule;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use amq::Descriptor;
 use anyhow::{Context as _, Result, bail, ensure};
 use jiff::Timestamp;
 
-use self::config::{Overrides, Sweep};
+use self::config::{Counts, Overrides, Sweep};
 use self::groups::Group;
 use self::keys::{KeyFile, Keys};
 use self::progress::Progress;
@@ -115,6 +116,7 @@ pub fn run(options: &Options) -> Result<Outcome> {
             let folder = Folder::create(&path, &header)?;
             let info = info(&plan, &header);
             carry_out(&plan, &header, folder, info, Vec::new(), reports.as_deref())
+                .inspect_err(|_| say_how_to_go_on(&path))
         }
         Start::Resume => {
             let (path, reports) = if let Some(path) = &options.out {
@@ -133,14 +135,25 @@ pub fn run(options: &Options) -> Result<Outcome> {
                     "dropped {dropped_lines} lines of a group that was not finished{how}: it is run again"
                 );
             }
-            let info = match folder::read(&path) {
-                Ok((info, _)) => continued(info),
+            let info = match folder::read_run(&path, &before)? {
+                Some(info) if info.finished.is_some() && finished(&samples) == plan.groups.len() => {
+                    return Ok(left_alone(&path, &derive::cells(&before, &samples)));
+                }
+                Some(info) => continued(info),
                 // It was ended before it had written one.
-                Err(_) => info(&plan, &before),
+                None => info(&plan, &before),
             };
             carry_out(&plan, &before, folder, info, samples, reports.as_deref())
+                .inspect_err(|_| say_how_to_go_on(&path))
         }
     }
+}
+
+/// A finished run stays as it is.
+fn left_alone(path: &Path, cells: &[Cell]) -> Outcome {
+    let path = path.display();
+    eprintln!("the run in {path} is finished: nothing was changed (amq-bench report {path} shows it again)");
+    outcome(cells)
 }
 
 fn plan(options: &Options, stored: Option<&Header>) -> Result<Plan> {
@@ -168,6 +181,23 @@ fn plan(options: &Options, stored: Option<&Header>) -> Result<Plan> {
     let keys = match &key_file {
         Some(path) => Keys::File(KeyFile::read(path)?),
         None => Keys::Generated,
+    };
+    let sweep = match keys.distinct() {
+        None => sweep,
+        Some(distinct) => {
+            // A stored sweep names every number of keys that it was carried out with.
+            let as_stored = options.file.is_none() && options.profile.is_none() && stored.is_some();
+            let given = options.overrides.n.as_deref();
+            for n in given.into_iter().flatten().filter(|n| n.0 > distinct) {
+                eprintln!(
+                    "warning: n = {} is left out: the key file has {} distinct keys",
+                    grouped(n.0),
+                    grouped(distinct)
+                );
+            }
+            let counts = if as_stored || given.is_some() { Counts::AsGiven } else { Counts::UpToAll };
+            sweep.over_keys(distinct, counts)?
+        }
     };
     let seed = options.seed.or(stored.map(|header| header.seed)).unwrap_or(DEFAULT_SEED);
     let groups = groups::plan(&sweep, &keys, &filters, seed);
@@ -264,7 +294,7 @@ fn info(plan: &Plan, header: &Header) -> RunInfo {
         run: header.run.clone(),
         started: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         finished: None,
-        command: std::env::args().collect(),
+        command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
         sweep: plan.sweep.name.clone(),
         sweep_toml: header.sweep_toml.clone(),
         seed: plan.seed,
@@ -331,17 +361,27 @@ fn refuse_differences(before: &Header, now: &Header) -> Result<()> {
 }
 
 /// Set by Ctrl-C; a second one ends the program at once.
-fn interruption() -> Result<Arc<AtomicBool>> {
+fn interruption(path: &Path) -> Result<Arc<AtomicBool>> {
     let interrupted = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&interrupted);
+    let path = path.to_path_buf();
     ctrlc::set_handler(move || {
         if flag.swap(true, Ordering::Relaxed) {
-            // Children end with their parent.
+            // Children end with their parent; destructors do not run.
+            folder::remove_leftovers(&path);
             std::process::exit(crate::cli::INTERRUPTED.into());
         }
     })
     .context("cannot watch for Ctrl-C")?;
     Ok(interrupted)
+}
+
+/// What to do after a failure of the disk or the machine.
+fn say_how_to_go_on(path: &Path) {
+    eprintln!(
+        "finished groups are kept. To go on when the cause is removed: amq-bench sweep --resume --out {}",
+        path.display()
+    );
 }
 
 fn carry_out(
@@ -352,23 +392,24 @@ fn carry_out(
     mut samples: Vec<Sample>,
     reports: Option<&Path>,
 ) -> Result<Outcome> {
-    let interrupted = interruption()?;
-    info.finished = None;
     let path = folder.path().to_path_buf();
+    let interrupted = interruption(&path)?;
+    info.finished = None;
     folder::write_run(&path, &info)?;
     if let Some(reports) = reports {
         folder::point_latest(reports, &path)?;
     }
     announce(plan, &path);
 
-    let finished = samples.iter().filter(|sample| matches!(sample, Sample::GroupDone(_))).count();
+    let finished = finished(&samples);
     let costs: Vec<_> = plan.groups.iter().map(|group| group.cost(&plan.sweep)).collect();
     let mut progress = Progress::new(&costs, finished);
     if finished > 0 {
         progress.say(&format!("{finished} of {} groups were finished before", plan.groups.len()));
     }
-    let ticks = Ticks::now();
-    let scheduler = Scheduler { sweep: &plan.sweep, keys: &plan.keys, interrupted: &interrupted };
+    let steal = Steal::since(&info, &samples);
+    let scheduler =
+        Scheduler { sweep: &plan.sweep, keys: &plan.keys, scratch: &path, interrupted: &interrupted };
     for (group, &cost) in plan.groups.iter().zip(&costs).skip(finished) {
         progress.begin(group.index, &groups::describe(&group.point));
         let Ok(found) = scheduler.run(group, &mut |what| progress.step(what))? else {
@@ -379,6 +420,8 @@ fn carry_out(
                 plan.groups.len(),
                 path.display()
             );
+            let (file, _) = write_results(&path, header, info, &samples)?;
+            println!("{}", results(&file));
             return Ok(Outcome::Interrupted);
         };
         folder.append(&found)?;
@@ -386,24 +429,84 @@ fn carry_out(
             progress.say(&failure);
         }
         samples.extend(found);
+        // So that a run that is killed keeps what was stolen from its finished groups.
+        info.machine.steal = steal.until_now();
+        folder::write_run(&path, &info)?;
         folder::write_cells(&path, &derive::cells(header, &samples))?;
         progress.end(cost);
     }
     progress.finish();
 
     info.finished = Some(Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
-    info.machine.steal = ticks.and_then(Ticks::stolen_since);
-    info.noise = derive::noise(&samples);
-    let cells = derive::cells(header, &samples);
-    folder::write_run(&path, &info)?;
-    folder::write_cells(&path, &cells)?;
-    let defect = cells.iter().any(|cell| cell.status == Status::VerifyFailed);
-    let runs = [(info, cells)];
-    let file = folder::write_report(&path, &report::render(&runs)?)?;
+    info.machine.steal = steal.until_now();
+    let (file, runs) = write_results(&path, header, info, &samples)?;
     println!("{}", summary::text(&runs));
     println!("{}", results(&file));
     warn(&runs[0].0, &runs[0].1);
-    Ok(if defect { Outcome::Failed } else { Outcome::Done })
+    Ok(outcome(&runs[0].1))
+}
+
+/// The number of finished groups.
+fn finished(samples: &[Sample]) -> usize {
+    samples.iter().filter(|sample| matches!(sample, Sample::GroupDone(_))).count()
+}
+
+fn outcome(cells: &[Cell]) -> Outcome {
+    let defect = cells.iter().any(|cell| cell.status == Status::VerifyFailed);
+    if defect { Outcome::Failed } else { Outcome::Done }
+}
+
+/// Where the report is, and what it shows.
+type Written = (PathBuf, [(RunInfo, Vec<Cell>); 1]);
+
+/// Derives everything from the samples and writes it.
+fn write_results(path: &Path, header: &Header, mut info: RunInfo, samples: &[Sample]) -> Result<Written> {
+    info.noise = derive::noise(samples);
+    let cells = derive::cells(header, samples);
+    folder::write_cells(path, &cells)?;
+    let runs = [(info, cells)];
+    let file = folder::write_report(path, &report::render(&runs)?)?;
+    // Last, since a run that says it is finished is not touched again.
+    folder::write_run(path, &runs[0].0)?;
+    Ok((file, runs))
+}
+
+/// The share of time that a hypervisor took, over all sittings of a run.
+#[derive(Debug)]
+struct Steal {
+    /// Of the sittings before.
+    before: Option<f64>,
+    /// How long their finished groups took.
+    seconds_before: f64,
+    ticks: Option<Ticks>,
+    started: Instant,
+}
+
+impl Steal {
+    fn since(info: &RunInfo, samples: &[Sample]) -> Self {
+        let seconds = samples.iter().filter_map(|sample| match sample {
+            Sample::GroupDone(done) => Some(done.seconds),
+            _ => None,
+        });
+        Self {
+            before: info.machine.steal,
+            seconds_before: seconds.sum(),
+            ticks: Ticks::now(),
+            started: Instant::now(),
+        }
+    }
+
+    fn until_now(&self) -> Option<f64> {
+        let now = self.ticks.and_then(Ticks::stolen_since);
+        pooled(self.before, self.seconds_before, now, self.started.elapsed().as_secs_f64())
+    }
+}
+
+/// The share over two stretches of time; of one of them where the other's is not known.
+fn pooled(first: Option<f64>, seconds: f64, second: Option<f64>, more_seconds: f64) -> Option<f64> {
+    let (Some(before), Some(now)) = (first, second) else { return second.or(first) };
+    let all = seconds + more_seconds;
+    if all > 0.0 { Some((before * seconds + now * more_seconds) / all) } else { second }
 }
 
 fn announce(plan: &Plan, path: &Path) {
@@ -437,20 +540,8 @@ fn failures(samples: &[Sample]) -> Vec<String> {
             Sample::Fault(fault) => Some((&fault.filter, fault.status, &fault.reason)),
             _ => None,
         })
-        .map(|(filter, status, reason)| format!("{filter}: {}: {reason}", status_name(status)))
+        .map(|(filter, status, reason)| format!("{filter}: {}: {reason}", status.name()))
         .collect()
-}
-
-const fn status_name(status: Status) -> &'static str {
-    match status {
-        Status::Ok => "ok",
-        Status::Unsupported => "unsupported",
-        Status::Infeasible => "infeasible",
-        Status::BuildFailed => "build failed",
-        Status::VerifyFailed => "VERIFICATION FAILED",
-        Status::Timeout => "timeout",
-        Status::OutOfMemory => "out of memory",
-    }
 }
 
 /// Where the report is, as a path and as an address.
@@ -506,6 +597,14 @@ fn warn(info: &RunInfo, cells: &[Cell]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn stolen_time_is_pooled_over_the_sittings() {
+        assert_eq!(pooled(Some(0.5), 30.0, Some(0.1), 10.0), Some(0.4));
+        assert_eq!(pooled(None, 30.0, Some(0.1), 10.0), Some(0.1));
+        assert_eq!(pooled(Some(0.5), 30.0, None, 10.0), Some(0.5));
+        assert_eq!(pooled(Some(0.5), 0.0, Some(0.1), 0.0), Some(0.1));
+    }
 
     #[test]
     fn addresses_are_percent_encoded() {

@@ -1,6 +1,7 @@
 //! One group from start to end: every filter verified in a process of its own, then those that pass timed beside each other.
 
 use std::panic::resume_unwind;
+use std::path::Path;
 use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -11,11 +12,13 @@ use anyhow::{Context as _, Result, bail};
 
 use super::children::{Ending, cause_of_death, watch};
 use super::config::Sweep;
-use super::groups::Group;
+use super::groups::{self, Group};
 use super::jobs::{Event, Job, SUBCOMMAND, Task, TimeTask, TimedFilter};
 use super::keys::{Keys, Prepared};
 use crate::measure::verify::{Phase, Verdict};
+use crate::numbers::grouped;
 use crate::store::cell::Status;
+use crate::store::machine;
 use crate::store::sample::{Facts, Fault, Floor, GroupDone, GroupStart, Sample, Time, Verify};
 
 /// Up to so many keys, filters are verified side by side, one on each core: nothing is timed then. Beyond it each gets the
@@ -32,6 +35,8 @@ pub struct Scheduler<'a> {
     pub sweep: &'a Sweep,
     /// The keys.
     pub keys: &'a Keys,
+    /// The folder in which a group's keys lie while it runs.
+    pub scratch: &'a Path,
     /// Set from outside to stop.
     pub interrupted: &'a AtomicBool,
 }
@@ -49,19 +54,16 @@ impl Scheduler<'_> {
     /// If the harness fails; what a filter does wrong is in the samples.
     pub fn run(&self, group: &Group, report: Report<'_>) -> Stoppable<Vec<Sample>> {
         let start = Instant::now();
-        report("preparing keys");
         let n = group.point.n();
-        // A fraction of a pass is enough for the hashing.
-        let sample = self.sweep.lookups_per_pass.0.min(1 << 15);
-        let prepared = self.keys.prepare(group.seed, n, group.queries, sample)?;
+        if let Some(reason) = self.too_many(n) {
+            return Ok(Ok(self.not_begun(group, &reason)));
+        }
+        report("preparing keys");
+        // As many as start at the digest.
+        let sample = self.sweep.lookups_per_pass.0;
+        let prepared = self.keys.prepare(group.seed, n, group.queries, sample, self.scratch)?;
 
-        let mut samples = vec![Sample::GroupStart(GroupStart {
-            group: group.index,
-            point: group.point,
-            seed: prepared.material.seed,
-            filters: group.filters.iter().map(|filter| filter.name.into()).collect(),
-            works: self.sweep.works(),
-        })];
+        let mut samples = vec![self.group_start(group, prepared.material.seed)];
         let mut passed = Vec::new();
         for (filter, verdict) in group.filters.iter().zip(self.verify_all(group, &prepared, report)) {
             let verdict = match verdict? {
@@ -85,6 +87,61 @@ impl Scheduler<'_> {
         let seconds = start.elapsed().as_secs_f64();
         samples.push(Sample::GroupDone(GroupDone { group: group.index, seconds }));
         Ok(Ok(samples))
+    }
+
+    fn group_start(&self, group: &Group, seed: u64) -> Sample {
+        Sample::GroupStart(GroupStart {
+            group: group.index,
+            point: group.point,
+            seed,
+            filters: group.filters.iter().map(|filter| filter.name.into()).collect(),
+            works: self.sweep.works(),
+        })
+    }
+
+    /// Why the digests of `n` keys are not even made: a measuring process could not hold them, or this one, which works on a
+    /// second copy.
+    fn too_many(&self, n: u64) -> Option<String> {
+        let limit = self.memory_limit();
+        let digests = n.saturating_mul(8);
+        let memory = machine::memory().unwrap_or(u64::MAX);
+        let most = limit.min(memory / 2);
+        (digests > most).then(|| {
+            let of = if most == limit { "memory_limit_mib" } else { "half of the machine's memory" };
+            format!(
+                "the digests of {} keys alone take {} MiB, more than {of}, {} MiB",
+                grouped(n),
+                grouped(digests.div_ceil(1 << 20)),
+                grouped(most >> 20)
+            )
+        })
+    }
+
+    /// The samples of a group whose keys cannot be prepared.
+    fn not_begun(&self, group: &Group, reason: &str) -> Vec<Sample> {
+        // As short as the seeds of groups that are measured.
+        let seed = group.seed >> 11;
+        let mut samples = vec![self.group_start(group, seed)];
+        for filter in &group.filters {
+            let planned = (filter.plan)(&groups::spec(&group.point, filter.kind, seed));
+            let mut facts = Facts::default();
+            let (status, reason) = match planned {
+                Err(error) => (Status::Infeasible, error.to_string()),
+                Ok(plan) => {
+                    facts.table_bytes = Some(plan.table_bytes);
+                    let table = grouped(plan.table_bytes.div_ceil(1 << 20));
+                    (Status::OutOfMemory, format!("{reason}; its table would take {table} MiB"))
+                }
+            };
+            let filter = filter.name.into();
+            samples.push(Sample::Verify(Verify { group: group.index, filter, status, reason, facts }));
+        }
+        samples.push(Sample::GroupDone(GroupDone { group: group.index, seconds: 0.0 }));
+        samples
+    }
+
+    fn memory_limit(&self) -> u64 {
+        self.sweep.memory_limit_mib.0.saturating_mul(1 << 20)
     }
 
     /// Verifies every filter in a process of its own, in the order of the group.
@@ -220,7 +277,7 @@ impl Scheduler<'_> {
     ) -> Result<Ending> {
         let job = Job {
             parent: std::process::id(),
-            memory_limit: self.sweep.memory_limit_mib.0.saturating_mul(1 << 20),
+            memory_limit: self.memory_limit(),
             point: group.point,
             material: prepared.material.clone(),
             task,

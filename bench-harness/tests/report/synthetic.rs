@@ -519,6 +519,7 @@ fn blank(model: &Model, n: u64) -> Cell {
         ns_per_op_hi95: None,
         ns_per_op_min: None,
         floor_multiple: None,
+        floor_k_multiple: None,
     }
 }
 
@@ -583,10 +584,12 @@ fn info() -> RunInfo {
         },
         filters: MODELS.iter().map(filter_info).collect(),
         noise: BTreeMap::from([
-            ("build".to_owned(), noise(0.01, 0.04)),
-            ("insert".to_owned(), noise(0.01, 0.05)),
-            ("lookup".to_owned(), noise(0.01, 0.03)),
-            ("remove".to_owned(), noise(0.02, 0.06)),
+            ("build batch".to_owned(), noise(0.01, 0.04)),
+            ("insert single".to_owned(), noise(0.01, 0.05)),
+            ("lookup single".to_owned(), noise(0.01, 0.03)),
+            ("lookup batch".to_owned(), noise(0.01, 0.03)),
+            ("lookup chain".to_owned(), noise(0.01, 0.03)),
+            ("remove single".to_owned(), noise(0.02, 0.06)),
         ]),
     }
 }

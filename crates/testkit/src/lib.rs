@@ -7,3 +7,8 @@ pub mod keys;
 pub mod model;
 pub mod stateful;
 pub mod statistics;
+
+/// The project's README: its examples compile and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+pub struct Readme;

@@ -202,7 +202,11 @@ fn caption(run: &Run<'_>, entries: &[&Entry]) -> String {
             let slower = first.time(Operation::Miss).zip(fullest.time(Operation::Miss));
             let slower = slower.map_or_else(String::new, |(a, b)| match run.differ(Operation::Miss, a, b) {
                 Some(false) => " and leaves the time of a miss within noise".to_owned(),
-                _ => format!(" and makes a miss take {}× the time", number(b.mid / a.mid)),
+                Some(true) => format!(" and makes a miss take {}× the time", number(b.mid / a.mid)),
+                None => format!(
+                    " and a miss then takes {}× the time, which is not told from noise",
+                    number(b.mid / a.mid)
+                ),
             });
             sentences.push(format!(
                 "{} at r = {}: filling from α = {} to {} takes the size from {} to {} bits/key{slower}",

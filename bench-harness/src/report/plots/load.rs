@@ -104,7 +104,12 @@ fn caption(run: &Run<'_>, entries: &[&Entry]) -> String {
                 let (first, last) = (timed.next()?, timed.next_back()?);
                 Some(match run.differ(operation, first, last) {
                     Some(false) => format!("{} within noise", operation.name()),
-                    _ => format!("{} {}×", operation.name(), number(last.mid / first.mid)),
+                    Some(true) => format!("{} {}×", operation.name(), number(last.mid / first.mid)),
+                    None => format!(
+                        "{} {}× (not told from noise)",
+                        operation.name(),
+                        number(last.mid / first.mid)
+                    ),
                 })
             })
             .collect();

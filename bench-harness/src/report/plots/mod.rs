@@ -153,8 +153,9 @@ fn series(run: &Run<'_>, filter: usize, points: Vec<(Coordinate, Coordinate)>, j
 }
 
 impl From<Measured> for Coordinate {
-    fn from(Measured { mid, lo, hi }: Measured) -> Self {
-        Self::interval(mid, lo, hi)
+    fn from(measured: Measured) -> Self {
+        let (lo, hi) = measured.ends();
+        Self::interval(measured.mid, lo, hi)
     }
 }
 

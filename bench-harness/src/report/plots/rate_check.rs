@@ -1,5 +1,6 @@
 //! Measured over expected rate: whether the filters deliver what their state promises.
 
+use amq_testkit::statistics::agrees;
 use anyhow::Result;
 
 use super::super::data::{Entry, Rate, Run};
@@ -10,9 +11,6 @@ use super::{Figure, Table, Words, chart, groups, name, series};
 
 /// Fewer expected hits than this say little about a rate: the table has them.
 const HITS: f64 = 10.0;
-
-/// Beyond this many standard deviations a rate is not explained by chance, given a few hundred cells.
-const ALARM: f64 = 4.0;
 
 pub(super) fn figure(run: &Run<'_>) -> Result<Option<Figure>> {
     let entries: Vec<&Entry> =
@@ -79,10 +77,22 @@ fn expected_hits(entry: &Entry) -> f64 {
 fn point(entry: &Entry) -> Option<(Coordinate, Coordinate)> {
     let expected = entry.expected()?;
     let ratio = match entry.rate()? {
-        Rate::Seen(seen) => Coordinate::interval(seen.mid / expected, seen.lo / expected, seen.hi / expected),
+        Rate::Seen(seen) => {
+            let (lo, hi) = seen.ends();
+            Coordinate::interval(seen.mid / expected, lo / expected, hi / expected)
+        }
         Rate::Below(bound) => Coordinate::below(bound / expected),
     };
     Some((Coordinate::exact(expected), ratio))
+}
+
+/// Whether chance hardly explains the hits: by the exact probability where few are expected.
+fn strays(entry: &Entry) -> bool {
+    let row = entry.row;
+    let counted = row.fpr_hits.zip(row.fpr_queries).filter(|(hits, queries)| hits <= queries);
+    counted
+        .zip(row.fpr_expected.filter(|expected| (0.0..=1.0).contains(expected)))
+        .is_some_and(|((hits, queries), expected)| !agrees(hits, queries, expected))
 }
 
 fn caption(run: &Run<'_>, drawn: &[&Entry], all: usize) -> String {
@@ -93,15 +103,13 @@ fn caption(run: &Run<'_>, drawn: &[&Entry], all: usize) -> String {
         if ratio.bound { ratio.mid >= 1.0 } else { (ratio.lo..=ratio.hi).contains(&1.0) }
     });
     let share = covered.count() as f64 / drawn.len() as f64;
-    let alarms: Vec<&Entry> =
-        drawn.iter().copied().filter(|entry| entry.row.fpr_z.is_some_and(|z| z.abs() > ALARM)).collect();
+    let alarms: Vec<&Entry> = drawn.iter().copied().filter(|entry| strays(entry)).collect();
     let verdict = if alarms.is_empty() {
         "No filter strays from its expected rate beyond chance".to_owned()
     } else {
         format!(
-            "{} strays from what its state lets expect by more than {} standard deviations: not chance",
-            super::names(run, alarms),
-            number(ALARM)
+            "{} strays from what its state lets expect further than chance does once in 16,000 cells",
+            super::names(run, alarms)
         )
     };
     let largest =
