@@ -12,6 +12,8 @@ amq::families! {
     amq_quotient::QuotientFilter,
     amq_quotient::RankSelectQuotientFilter,
     amq_xor::XorFilter,
+    amq_xor::BinaryFuse3,
+    amq_xor::BinaryFuse4,
     amq_ribbon::RibbonFilter,
     amq_ribbon::WideRibbonFilter,
 }
