@@ -289,8 +289,9 @@ impl<L: Layout, S: Store> Amq for Filter<L, S> {
 
 /// # Sizes
 ///
-/// m = max(⌈n/α⌉, n + 1, 2) slots for a capacity of n. A rate is reached with the r, and the load of at most 0.95, that take
-/// the fewest bits; a number of bits per key with the largest r that fits at a load of 0.95. α of a shape is in (0, 1].
+/// m = max(⌈n/α⌉, n + 1, 2) slots for a capacity of n. A rate is reached with the r, and the load of at most
+/// 0.85 (three state bits) or 0.95 (rank-select), that take the fewest bits; a number of bits per key with the largest r that fits
+/// at that load. α of a shape is in (0, 1].
 impl<L: Layout> Family for Filter<L, Table>
 where
     Self: amq::Capable,

@@ -21,6 +21,9 @@ pub trait Layout: Copy + PartialEq + fmt::Debug + Send + Sync + sealed::Sealed +
     const TITLE: &'static str;
     /// The lowest and the highest number of remainder bits.
     const R: (u32, u32);
+    /// The highest load that a target other than [`Target::Shape`](amq::Target::Shape) is planned for. Above it the time of every
+    /// operation grows much faster than the space shrinks.
+    const DESIGN_LOAD: f64;
     /// What one slot shows.
     type View;
 

@@ -4,10 +4,6 @@ use amq::{Plan, Spec, SpecError, Target, theory};
 
 use crate::{Geometry, Layout};
 
-/// The highest load that a target other than [`Target::Shape`] is planned for. Above it the clusters, and with them the time of
-/// every operation, grow much faster than the space shrinks.
-pub(crate) const HIGHEST_LOAD: f64 = 0.95;
-
 /// 2^63: no table has so many slots.
 const SLOTS_LIMIT: f64 = 9_223_372_036_854_775_808.0;
 
@@ -60,11 +56,11 @@ fn for_shape<L: Layout>(n: u64, alpha: f64, r: u32) -> Result<L, SpecError> {
     L::new(geometry).ok_or(too_large)
 }
 
-/// The r, and a load of at most [`HIGHEST_LOAD`], with the fewest bits among those whose predicted rate is at most `fpr`; of
+/// The r, and a load of at most [`Layout::DESIGN_LOAD`], with the fewest bits among those whose predicted rate is at most `fpr`; of
 /// equals the one with the lower load.
 fn for_rate<L: Layout>(n: u64, fpr: f64) -> Result<L, SpecError> {
     let too_large = SpecError::TooLarge { capacity: n };
-    let fewest = theory::quotient::slots(n, HIGHEST_LOAD).ok_or(too_large)?;
+    let fewest = theory::quotient::slots(n, L::DESIGN_LOAD).ok_or(too_large)?;
     // If not even the narrowest slots fit, the capacity is to blame and not the rate.
     Geometry::new(fewest, L::R.0).and_then(L::new).ok_or(too_large)?;
     let mut best: Option<L> = None;
@@ -117,16 +113,16 @@ fn fewest_slots(n: u64, fewest: u64, r: u32, fpr: f64) -> Option<u64> {
     None
 }
 
-/// The largest r at [`HIGHEST_LOAD`] whose slots have at most `bits` bits a key, padding aside. Without keys there is nothing to
+/// The largest r at [`Layout::DESIGN_LOAD`] whose slots have at most `bits` bits a key, padding aside. Without keys there is nothing to
 /// divide by, and r is what a large table would have.
 fn for_bits<L: Layout>(n: u64, bits: f64) -> Result<L, SpecError> {
     let too_large = SpecError::TooLarge { capacity: n };
-    let slots = theory::quotient::slots(n, HIGHEST_LOAD).ok_or(too_large)?;
-    let budget = if n == 0 { bits * HIGHEST_LOAD * slots as f64 } else { bits * n as f64 };
+    let slots = theory::quotient::slots(n, L::DESIGN_LOAD).ok_or(too_large)?;
+    let budget = if n == 0 { bits * L::DESIGN_LOAD * slots as f64 } else { bits * n as f64 };
     let layouts = || (L::R.0..=L::R.1).rev().filter_map(|r| Geometry::new(slots, r)).filter_map(L::new);
     let narrowest = layouts().next_back().ok_or(too_large)?;
     layouts().find(|layout| layout.payload_bits() as f64 <= budget).ok_or_else(|| {
-        let keys = if n == 0 { HIGHEST_LOAD * slots as f64 } else { n as f64 };
+        let keys = if n == 0 { L::DESIGN_LOAD * slots as f64 } else { n as f64 };
         let lowest = narrowest.payload_bits() as f64 / keys;
         SpecError::BitsPerKey { bits, lowest, highest: f64::INFINITY }
     })

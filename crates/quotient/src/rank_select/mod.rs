@@ -102,6 +102,7 @@ impl Layout for RankSelect {
     const TITLE: &'static str = "Quotient (rank-select)";
     /// Up to the widest remainder that one unaligned load holds at every bit position.
     const R: (u32, u32) = (1, 57);
+    const DESIGN_LOAD: f64 = 0.95;
     type View = RankSelectView;
 
     fn new(geometry: Geometry) -> Option<Self> {
