@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use clap::{Args, Parser, Subcommand};
 
 use crate::numbers::Count;
@@ -98,6 +98,9 @@ struct ReportArguments {
     /// cells.csv are made again
     #[arg(long, value_name = "FILE.html")]
     output: Option<PathBuf>,
+    /// A folder, made if need be, for the figures of a single run as SVG files of their own
+    #[arg(long, value_name = "DIR")]
+    figures: Option<PathBuf>,
 }
 
 impl From<SweepArguments> for Options {
@@ -177,6 +180,16 @@ fn report_again(arguments: &ReportArguments) -> Result<()> {
         }
         folder::write_report(first, &html)?
     };
+    if let Some(folder) = &arguments.figures {
+        let [(info, cells)] = &runs[..] else {
+            bail!("--figures takes the figures of one run, {} are given", runs.len())
+        };
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        for (name, svg) in report::figures(info, cells)? {
+            folder::replace(&folder.join(name), svg.as_bytes())?;
+        }
+    }
     println!("{}", summary::text(&runs));
     println!("Report: {}", std::path::absolute(&file).context("the report")?.display());
     Ok(())

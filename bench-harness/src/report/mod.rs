@@ -5,6 +5,7 @@ mod decision;
 mod embed;
 pub(crate) mod format;
 mod plots;
+mod standalone;
 mod tables;
 
 use anyhow::{Context, Result};
@@ -13,6 +14,7 @@ use askama::Template;
 use self::data::Run;
 use self::format::{Shown, list};
 use self::plots::{Figure, Table};
+pub use self::standalone::figures;
 use crate::store::cell::Cell;
 use crate::store::run::RunInfo;
 use crate::summary::{self, Choice, Group};

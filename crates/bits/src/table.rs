@@ -70,8 +70,9 @@ unsafe impl Sync for Table {}
 impl Table {
     /// A table of `bytes` zero bytes.
     ///
-    /// Every page is touched here, so that page faults fall into the construction and not into the first
-    /// operations on the table. Cost: linear in `bytes`.
+    /// From [`HUGE_FROM`] on every page is touched here, so that page faults fall into the construction and not into the first
+    /// operations on the table; below, that is up to the allocator (the usual ones of Unix write the zeros of an aligned
+    /// block themselves). Cost: linear in `bytes`.
     ///
     /// # Errors
     ///
