@@ -129,8 +129,9 @@ fn the_right_operand_is_not_forgotten() {
     let right = Tested::build(&keys[50..], &spec).unwrap();
     for both in [left.merge(&right).unwrap(), left.union(&right).unwrap()] {
         assert_eq!(both.count_hits(&keys), 100);
-        // 53 slots do not hold 100 records, 106 do at a load of .943.
-        assert_eq!(both.geometry().slots(), 106);
+        // The slots of one do not hold 100 records, twice as many do at a load of at most .95.
+        assert!(left.geometry().slots() < 100, "{:?}", left.geometry());
+        assert_eq!(both.geometry().slots(), 2 * left.geometry().slots());
     }
 }
 
