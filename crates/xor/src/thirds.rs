@@ -37,8 +37,10 @@ impl Graph for Thirds {
     fn locate(&self, _: u64, word: Word) -> ([u64; 3], Derived) {
         let derived = Derived::new(word, self.rotation);
         let low = derived.indices & 0xFFFF_FFFF;
+        // The high half of a word is the third number that does not depend on the other two; but that of regular
+        // digests is regular, and cells that all have about as many keys cannot be peeled.
         let edge = [
-            scale_half(word >> 32, self.third),
+            scale_half((word >> 32) ^ low, self.third),
             self.third + scale_half(derived.indices >> 32, self.third),
             2 * self.third + scale_half(low, self.third),
         ];
