@@ -9,6 +9,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::numbers::Count;
 use crate::store::{derive, folder};
 use crate::sweep::config::Overrides;
+use crate::sweep::keys::KeySource;
 use crate::sweep::{self, Options, Outcome, Peers, Start, jobs};
 use crate::{list, registry, report, summary};
 
@@ -75,6 +76,10 @@ struct SweepArguments {
     /// count once. n is then limited to its keys; without --n, all of them are swept too
     #[arg(long, value_name = "FILE")]
     keys: Option<PathBuf>,
+    /// How keys are generated, in place of the sweep's: uniform, sequential, strided, bit-reversed, or zipf (keys that repeat,
+    /// for filters that count)
+    #[arg(long, value_name = "KIND", conflicts_with = "keys")]
+    keys_kind: Option<KeySource>,
     /// Only this project's filters, none of other crates
     #[arg(long)]
     no_peers: bool,
@@ -105,12 +110,12 @@ struct ReportArguments {
 
 impl From<SweepArguments> for Options {
     fn from(arguments: SweepArguments) -> Self {
-        let SweepArguments { profile, sweep, families, n, fpr, alpha, r, keys, no_peers, seed, out, resume } =
-            arguments;
+        let SweepArguments { profile, sweep, families, n, fpr, alpha, r, keys, keys_kind, .. } = arguments;
+        let SweepArguments { no_peers, seed, out, resume, .. } = arguments;
         Self {
             profile,
             file: sweep,
-            overrides: Overrides { n, fpr, alpha, r },
+            overrides: Overrides { n, fpr, alpha, r, keys: keys_kind },
             families,
             peers: if no_peers { Peers::LeftOut } else { Peers::Included },
             keys,

@@ -1,5 +1,5 @@
-//! What the machine asks of any filter: independent random reads of cache lines in a table of the same size. How such reads
-//! are coded moves their time twofold, so each floor is the fastest of several codings.
+//! What the machine asks of any filter: reads of cache lines in a table of the same size, at random, in a dependent chain, or
+//! one after the other. How reads are coded moves their time twofold, so each floor is the fastest of several codings.
 
 use std::hint::black_box;
 
@@ -8,6 +8,7 @@ use amq_bits::prefetch::prefetch_read;
 use amq_bits::{AllocError, Store as _, StoreMut as _, Table};
 
 use super::clock::Clock;
+use crate::store::sample::Access;
 
 const LINE: u64 = 64;
 
@@ -37,6 +38,9 @@ pub fn representatives(bytes: &[u64]) -> (Vec<u64>, Vec<usize>) {
 
 /// A way of reading so many lines for each digest: the sum of what is read.
 type Coding = fn(&Floor, &[Digest], u32) -> u64;
+
+/// Ways of reading a table from its beginning to its end.
+const STREAMS: [fn(&[u8]) -> u64; 3] = [byte_of_each_line, words, words_in_lanes];
 
 const CODINGS: [Coding; 4] = [Floor::plain, Floor::batches::<16>, Floor::batches::<64>, Floor::rolling];
 
@@ -73,20 +77,32 @@ impl Floor {
         black_box(self.rolling(black_box(places), reads));
     }
 
-    /// Nanoseconds for reading `reads` random lines, in the fastest coding. Each coding has a slice of `places` of its own, so
-    /// that none reads what another has just brought into the cache; `turn` says which.
-    pub fn time(&self, clock: &Clock, places: &[Digest], reads: u32, turn: usize) -> f64 {
-        let slices = slices(places);
-        CODINGS
-            .iter()
-            .enumerate()
-            .map(|(i, coding)| {
+    /// Nanoseconds for reading `reads` lines, in the fastest coding: at the `places` or, where they are read one after the
+    /// other, all of the table. Each coding has a slice of `places` of its own, so that none reads what another has just
+    /// brought into the cache; `turn` says which.
+    pub fn time(&self, clock: &Clock, places: &[Digest], access: Access, reads: u32, turn: usize) -> f64 {
+        let at_places = |codings: &[Coding]| {
+            let slices = slices(places);
+            let times = codings.iter().enumerate().map(|(i, coding)| {
                 let slice = slices[(turn * CODINGS.len() + i) % slices.len()];
                 clock.time(slice.len() as u64, || {
                     black_box(coding(self, black_box(slice), reads));
                 })
-            })
-            .fold(f64::INFINITY, f64::min)
+            });
+            times.fold(f64::INFINITY, f64::min)
+        };
+        match access {
+            Access::Random => at_places(&CODINGS),
+            Access::Chain => at_places(&[Self::chain]),
+            Access::Stream => {
+                let time = |coding: &fn(&[u8]) -> u64| {
+                    clock.time(self.lines, || {
+                        black_box(coding(black_box(self.table.bytes())));
+                    })
+                };
+                STREAMS.iter().map(time).fold(f64::INFINITY, f64::min) * f64::from(reads)
+            }
+        }
     }
 
     /// The offset of the line that a digest means in its `i`th read.
@@ -109,6 +125,21 @@ impl Floor {
         for &digest in digests {
             for i in 0..reads {
                 sum += self.read(self.offset(digest, i));
+            }
+        }
+        sum
+    }
+
+    /// No read can start before the one before it has ended.
+    fn chain(&self, digests: &[Digest], reads: u32) -> u64 {
+        // Zero, which the compiler cannot know: the next place depends on what was read, and does not change.
+        let zero = black_box(0);
+        let mut sum = 0;
+        let mut last = 0;
+        for &digest in digests {
+            for i in 0..reads {
+                last = self.read(self.offset(Digest::new(digest.get() ^ (last & zero)), i));
+                sum += last;
             }
         }
         sum
@@ -150,6 +181,29 @@ impl Floor {
     }
 }
 
+fn byte_of_each_line(bytes: &[u8]) -> u64 {
+    let (lines, _) = bytes.as_chunks::<64>();
+    lines.iter().fold(0, |sum, line| sum + u64::from(line[0]))
+}
+
+fn words(bytes: &[u8]) -> u64 {
+    let (words, _) = bytes.as_chunks();
+    words.iter().fold(0, |sum, &word| sum ^ u64::from_le_bytes(word))
+}
+
+/// As [`words`], in sums that do not wait for each other.
+fn words_in_lanes(bytes: &[u8]) -> u64 {
+    let (lines, _) = bytes.as_chunks::<64>();
+    let mut lanes = [0; 8];
+    for line in lines {
+        let (words, _) = line.as_chunks();
+        for (lane, &word) in lanes.iter_mut().zip(words) {
+            *lane ^= u64::from_le_bytes(word);
+        }
+    }
+    lanes.into_iter().fold(0, |sum, lane| sum ^ lane)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,6 +223,8 @@ mod tests {
         for line in 0..100_u8 {
             floor.table.bytes_mut()[usize::from(line) * 64] = line;
         }
+        // Seen by a pass over all words only.
+        floor.table.bytes_mut()[77 * 64 + 9] = 200;
         let digests: Vec<_> = (0..1003).map(|i| Digest::new(i).remix(1)).collect();
         for reads in [1, 3, 7] {
             let expected = floor.plain(&digests, reads);
@@ -178,7 +234,14 @@ mod tests {
             assert_eq!(floor.batches::<16>(&digests, reads), expected);
             assert_eq!(floor.batches::<64>(&digests, reads), expected);
             assert_eq!(floor.rolling(&digests, reads), expected);
+            assert_eq!(floor.chain(&digests, reads), expected);
         }
+        let bytes = floor.table.bytes();
+        assert_eq!(byte_of_each_line(bytes), 4950, "0 + 1 + ... + 99");
+        let all = bytes.chunks(8).fold(0, |all, word| all ^ u64::from_le_bytes(word.try_into().unwrap()));
+        assert_ne!(all, 0);
+        assert_eq!(words(bytes), all);
+        assert_eq!(words_in_lanes(bytes), all);
     }
 
     #[test]
@@ -197,7 +260,9 @@ mod tests {
         }
         let floor = Floor::new(1000).unwrap();
         let clock = Clock::measure();
-        assert!(floor.time(&clock, &digests[..9], 2, 7) > 0.0);
-        assert!(floor.time(&clock, &[], 2, 7) >= 0.0);
+        for access in [Access::Random, Access::Chain, Access::Stream] {
+            assert!(floor.time(&clock, &digests[..9], access, 2, 7) > 0.0);
+            assert!(floor.time(&clock, &[], access, 2, 7) >= 0.0);
+        }
     }
 }

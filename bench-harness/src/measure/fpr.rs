@@ -11,9 +11,9 @@ const CHUNK: u64 = 1 << 16;
 pub struct Absent<'a> {
     /// How many are asked: fixed before the first.
     pub count: u64,
-    /// Their digests: `get(from, count)`.
+    /// Their digests: `get(from, count)`. Those that are a member's digest all the same are found out and left out.
     pub get: Source<'a>,
-    /// As many others, for a filter that the first ones contradict. Members among them are left out.
+    /// As many others, for a filter that the first ones contradict.
     pub fresh: Source<'a>,
 }
 
@@ -35,13 +35,20 @@ impl std::fmt::Debug for Absent<'_> {
     }
 }
 
-/// Looks up `count` absent keys in batches and counts those that are answered "present".
+/// Looks up `count` absent keys in batches and counts those that are answered "present". A key whose digest is one of
+/// `members` counts for nothing: it is found, so that only those that are found have to be searched among the members.
 ///
 /// # Errors
 /// Outer: if the keys cannot be had. Inner: if single lookups of the first of them answer otherwise.
-pub fn count_hits(filter: &dyn Erased, count: u64, source: Source<'_>) -> Result<Result<Count, String>> {
+pub fn count_hits(
+    filter: &dyn Erased,
+    members: &[Digest],
+    count: u64,
+    source: Source<'_>,
+) -> Result<Result<Count, String>> {
     let mut answers = Vec::new();
-    let mut counted = Count { queries: 0, hits: 0 };
+    let mut found = Vec::new();
+    let mut queries = 0;
     let mut from = 0;
     while from < count {
         let wanted = CHUNK.min(count - from);
@@ -58,11 +65,21 @@ pub fn count_hits(filter: &dyn Erased, count: u64, source: Source<'_>) -> Result
                 )));
             }
         }
-        counted.hits += in_batch;
-        counted.queries += digests.len() as u64;
+        found.extend(digests.iter().zip(&answers).filter_map(|(&digest, &answer)| answer.then_some(digest)));
+        queries += digests.len() as u64;
         from += wanted;
     }
-    Ok(Ok(counted))
+    let present = common(&mut found, members);
+    Ok(Ok(Count { queries: queries - present, hits: found.len() as u64 - present }))
+}
+
+/// How many of `found`, which gets sorted, are members.
+fn common(found: &mut [Digest], members: &[Digest]) -> u64 {
+    found.sort_unstable();
+    let mut present: Vec<_> =
+        members.iter().filter(|member| found.binary_search(member).is_ok()).copied().collect();
+    present.sort_unstable();
+    found.iter().filter(|digest| present.binary_search(digest).is_ok()).count() as u64
 }
 
 /// What contradicts the rate that the filter expects of itself; `None` if the hits may come from it. A filter in order is
@@ -88,6 +105,15 @@ mod tests {
 
     fn contradiction(hits: u64, queries: u64, expected: f64) -> Option<String> {
         super::contradiction(Count { queries, hits }, expected)
+    }
+
+    #[test]
+    fn absent_keys_with_the_digest_of_a_member_are_told_apart() {
+        let digests = |values: &[u64]| values.iter().copied().map(Digest::new).collect::<Vec<_>>();
+        // Members may repeat, and so may what is found.
+        assert_eq!(common(&mut digests(&[9, 1, 7, 1]), &digests(&[3, 1, 1, 8])), 2);
+        assert_eq!(common(&mut digests(&[]), &digests(&[3])), 0);
+        assert_eq!(common(&mut digests(&[9, 1]), &digests(&[])), 0);
     }
 
     #[test]

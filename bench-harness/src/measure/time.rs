@@ -130,7 +130,7 @@ impl Subject {
                 Workload::Remove if self.descriptor.can(Capability::Remove) => {
                     Some(self.time_remove(filled.take(), queries, clock)?)
                 }
-                Workload::Insert | Workload::Remove => None,
+                _ => None,
             });
         }
         Ok(times)

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::fpr::{self, Absent};
 use super::space;
 use crate::store::cell::Status;
-use crate::store::sample::Facts;
+use crate::store::sample::{Facts, SeedRate};
 
 /// What a verification is about to do: when the process dies, this says in what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,6 +27,8 @@ pub enum Phase {
     Insert,
     /// Removing a tenth.
     Remove,
+    /// Building and looking up under another seed.
+    AnotherSeed,
 }
 
 impl Phase {
@@ -38,6 +40,7 @@ impl Phase {
             Self::Check => "the lookups of the verification",
             Self::Insert => "inserting",
             Self::Remove => "removing",
+            Self::AnotherSeed => "the build and the lookups under another seed",
         }
     }
 
@@ -45,7 +48,7 @@ impl Phase {
     pub const fn status_of_breakdown(self) -> Status {
         match self {
             Self::Plan | Self::Build => Status::BuildFailed,
-            Self::Check | Self::Insert | Self::Remove => Status::VerifyFailed,
+            Self::Check | Self::Insert | Self::Remove | Self::AnotherSeed => Status::VerifyFailed,
         }
     }
 }
@@ -154,27 +157,81 @@ fn check(
     if let Err(refusal) = check_built(descriptor, &*filter, members, facts) {
         return Ok(Err(refusal));
     }
+    if let Err(refusal) = check_rate(&*filter, members, absent, facts)? {
+        return Ok(Err(refusal));
+    }
+    drop(filter);
+    Ok(check_changes(descriptor, spec, members, facts, enter))
+}
+
+/// Counts false positives and holds them against what the filter expects of itself.
+fn check_rate(
+    filter: &dyn Erased,
+    members: &[Digest],
+    absent: &Absent<'_>,
+    facts: &mut Facts,
+) -> Result<Result<(), Refusal>> {
     facts.fpr_expected = filter.expected_fpr();
-    let counted = match fpr::count_hits(&*filter, absent.count, absent.get)? {
+    let counted = match fpr::count_hits(filter, members, absent.count, absent.get)? {
         Ok(counted) => counted,
         Err(reason) => return Ok(Err(Refusal::defect(reason))),
     };
     (facts.fpr_queries, facts.fpr_hits) = (Some(counted.queries), Some(counted.hits));
-    if let Some(expected) = facts.fpr_expected
-        && let Some(first) = fpr::contradiction(counted, expected)
-    {
-        // Among hundreds of cells chance alone contradicts one now and then, but not the same one twice.
-        let fresh = match fpr::count_hits(&*filter, absent.count, absent.fresh)? {
-            Ok(counted) => counted,
-            Err(reason) => return Ok(Err(Refusal::defect(reason))),
+    let Some((expected, first)) =
+        facts.fpr_expected.and_then(|expected| Some((expected, fpr::contradiction(counted, expected)?)))
+    else {
+        return Ok(Ok(()));
+    };
+    // Among hundreds of cells chance alone contradicts one now and then, but not the same one twice.
+    let fresh = match fpr::count_hits(filter, members, absent.count, absent.fresh)? {
+        Ok(counted) => counted,
+        Err(reason) => return Ok(Err(Refusal::defect(reason))),
+    };
+    (facts.fpr_queries_again, facts.fpr_hits_again) = (Some(fresh.queries), Some(fresh.hits));
+    Ok(match fpr::contradiction(fresh, expected) {
+        Some(second) => Err(Refusal::defect(format!("{first}; with as many fresh keys, {second}"))),
+        None => Ok(()),
+    })
+}
+
+/// The rate of a filter that has passed [`verify`], under another seed: other keys, another table, other queries. `None` where
+/// it does not tell what it expects. What is wrong now is wrong with the filter, and is added to the verdict.
+///
+/// # Errors
+/// If the absent keys cannot be had: a fault of the harness, not of the filter.
+pub fn another_seed(
+    descriptor: &Descriptor,
+    spec: &Spec,
+    members: &[Digest],
+    absent: &Absent<'_>,
+    verdict: &mut Verdict,
+) -> Result<()> {
+    let seed = spec.seed();
+    let mut facts = Facts::default();
+    let outcome = catch_unwind(AssertUnwindSafe(|| -> Result<Result<(), Refusal>> {
+        let filter = match (descriptor.build)(members, spec) {
+            Ok(filter) => filter,
+            Err(error) => return Ok(Err(error.into())),
         };
-        (facts.fpr_queries_again, facts.fpr_hits_again) = (Some(fresh.queries), Some(fresh.hits));
-        if let Some(second) = fpr::contradiction(fresh, expected) {
-            return Ok(Err(Refusal::defect(format!("{first}; with as many fresh keys, {second}"))));
+        match expect_all(&*filter, members, &mut facts, "after the build") {
+            Ok(()) => check_rate(&*filter, members, absent, &mut facts),
+            Err(refusal) => Ok(Err(refusal)),
         }
+    }));
+    let refusal = match outcome {
+        Ok(result) => result?.err(),
+        Err(panic) => Some(Refusal::defect(format!("it panicked: {}", panic_text(&*panic)))),
+    };
+    if let Some(refusal) = refusal {
+        verdict.status = refusal.status;
+        verdict.reason = format!("under another seed, {seed}: {}", refusal.reason);
     }
-    drop(filter);
-    Ok(check_changes(descriptor, spec, members, facts, enter))
+    if let (Some(expected), Some(queries), Some(hits)) =
+        (facts.fpr_expected, facts.fpr_queries, facts.fpr_hits)
+    {
+        verdict.facts.fpr_seeds.push(SeedRate { seed, expected, queries, hits });
+    }
+    Ok(())
 }
 
 fn build(
@@ -220,7 +277,31 @@ fn check_built(
         Some(len) if descriptor.kind != Kind::Bloom && len != members.len() as u64 => {
             Err(Refusal::defect(format!("it says that it holds {len} keys of {}", members.len())))
         }
-        _ => Ok(()),
+        _ => check_counts(filter, members),
+    }
+}
+
+/// A filter that counts knows each key at least as often as it was inserted. Asked of the first members.
+fn check_counts(filter: &dyn Erased, members: &[Digest]) -> Result<(), Refusal> {
+    const ASKED: usize = 100_000;
+    let Some(count) = filter.as_count() else { return Ok(()) };
+    let mut asked = members[..members.len().min(ASKED)].to_vec();
+    asked.sort_unstable();
+    asked.dedup();
+    let mut times = vec![0; asked.len()];
+    for place in members.iter().filter_map(|member| asked.binary_search(member).ok()) {
+        times[place] += 1;
+    }
+    match asked
+        .iter()
+        .zip(times)
+        .map(|(&digest, times)| (count.count(digest), times))
+        .find(|(told, times)| told < times)
+    {
+        Some((told, times)) => {
+            Err(Refusal::defect(format!("it counts a key {told} times that was inserted {times} times")))
+        }
+        None => Ok(()),
     }
 }
 

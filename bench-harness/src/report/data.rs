@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 
+use amq::Capability;
 use amq::theory::bounds;
 
 use super::format::{Shown, number, range, rate, rate_range};
 use crate::store::cell::{Cell, Hashing, Mode, Status, Workload};
-use crate::store::derive::{noise_key, workload_name};
+use crate::store::derive::noise_key;
 use crate::store::run::{FilterInfo, NoiseFloor, RunInfo};
 
 /// Fewer hits than this, and the measured rate is too coarse to judge space by: the expected one takes its place.
@@ -374,7 +375,7 @@ impl<'a> Run<'a> {
         let (workload, mode) = operation.noise_key();
         let noise = &self.info.noise;
         // Runs of earlier versions do not tell the modes apart.
-        let known = noise.get(&noise_key(workload, mode)).or_else(|| noise.get(workload_name(workload)));
+        let known = noise.get(&noise_key(workload, mode)).or_else(|| noise.get(workload.name()));
         let largest = || noise.values().max_by(|a, b| a.p95.total_cmp(&b.p95));
         known.or_else(largest).map(|NoiseFloor { p95, .. }| *p95).filter(|p95| p95.is_finite())
     }
@@ -398,12 +399,8 @@ fn finite(x: Option<f64>) -> Option<f64> {
 
 /// Whether the family has the operation of a row.
 fn has_operation(row: &Cell) -> bool {
-    let can = |needed| row.capabilities.split_whitespace().any(|own| own == needed);
-    match row.workload {
-        Workload::Insert => can("insert"),
-        Workload::Remove => can("remove"),
-        Workload::Build | Workload::Lookup => true,
-    }
+    let can = |needed: Capability| row.capabilities.split_whitespace().any(|own| own == needed.name());
+    row.workload.lacks(can).is_none()
 }
 
 /// `r` is part of the wish on the (n, α, r) axis only: elsewhere it is the family's own choice.

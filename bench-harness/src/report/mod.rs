@@ -210,6 +210,9 @@ mod tests {
             keys: KeyInfo::default(),
             filters: Vec::new(),
             noise: std::collections::BTreeMap::new(),
+            drift: None,
+            noisy: None,
+            uniformity: None,
         }
     }
 

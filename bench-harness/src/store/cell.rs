@@ -1,5 +1,6 @@
 //! `cells.csv`: one row per filter × cell × workload, derived from the raw samples.
 
+use amq::Capability;
 use serde::{Deserialize, Serialize};
 
 /// The version of the stored results: rises when a column changes its name or meaning.
@@ -36,7 +37,7 @@ pub struct Cell {
     pub r: Option<u32>,
     /// Places a lookup of a member reads, where computed from the digest.
     pub k: Option<u32>,
-    /// `uniform`, `sequential`, `strided`, `zipf` or `file:NAME`.
+    /// `uniform`, `sequential`, `strided`, `bit-reversed`, `zipf` or `file:NAME`.
     pub keys: String,
     /// The seed of this cell's keys, queries and filters.
     pub seed: u64,
@@ -100,6 +101,31 @@ pub struct Cell {
     /// keys too, and where `k` is.
     #[serde(default)]
     pub floor_k_multiple: Option<f64>,
+    /// Records inserted: `n`, or more where keys repeat (`zipf`). Loads and times are over records, bits over `n`.
+    #[serde(default)]
+    pub records: Option<u64>,
+    /// As `floor_multiple`, but over reads of which none can start before the one before it has ended; chain mode only.
+    #[serde(default)]
+    pub floor_chain_multiple: Option<f64>,
+    /// Median over the repetitions of the time for all records over that of reading as many bytes as the planned table has,
+    /// one after the other; merge, grow and iterate only.
+    #[serde(default)]
+    pub floor_stream_multiple: Option<f64>,
+    /// Randomised lower-tail p-value of `fpr_hits` under `fpr_expected`: P(X < hits) + v P(X = hits) with a v drawn from
+    /// [0, 1) under the run's seed. Uniform on [0, 1] for a filter that keeps its expectation, however few the hits.
+    #[serde(default)]
+    pub fpr_p_randomised: Option<f64>,
+    /// Independent seeds (keys, table and queries) whose rates were measured: 1, or more in verification cells. The other
+    /// columns are those of the first.
+    #[serde(default)]
+    pub fpr_seeds: Option<u32>,
+    /// Mean of `fpr_expected` over these seeds.
+    #[serde(default)]
+    pub fpr_expected_mean: Option<f64>,
+    /// Standard errors between `fpr_expected_mean` and `fpr_predicted`; empty below 3 seeds and where the expectation does not
+    /// depend on the seed.
+    #[serde(default)]
+    pub fpr_predicted_z: Option<f64>,
 }
 
 /// What was done.
@@ -114,6 +140,73 @@ pub enum Workload {
     Lookup,
     /// Members, in random order, a tenth of n; per key.
     Remove,
+    /// At n keys, a tenth of them are replaced by others: one removal and one insertion each, in turn or all in two batches;
+    /// per replaced key.
+    Churn,
+    /// Two filters of half the keys each make one of all, by the multiset sum where the family has it, by the union elsewhere;
+    /// per key.
+    Merge,
+    /// A filter of all keys gets twice the slots; per key.
+    Grow,
+    /// Over every stored fingerprint; per key.
+    Iterate,
+}
+
+impl Workload {
+    /// All of them, in the order of tables.
+    pub const ALL: [Self; 8] = [
+        Self::Build,
+        Self::Insert,
+        Self::Lookup,
+        Self::Remove,
+        Self::Churn,
+        Self::Merge,
+        Self::Grow,
+        Self::Iterate,
+    ];
+
+    /// The name in `cells.csv`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Build => "build",
+            Self::Insert => "insert",
+            Self::Lookup => "lookup",
+            Self::Remove => "remove",
+            Self::Churn => "churn",
+            Self::Merge => "merge",
+            Self::Grow => "grow",
+            Self::Iterate => "iterate",
+        }
+    }
+
+    /// Whether it is a pass over whole tables: what is held against a pass over bare memory.
+    pub const fn is_pass(self) -> bool {
+        matches!(self, Self::Merge | Self::Grow | Self::Iterate)
+    }
+
+    /// What a family has to be able to do for it: all of one of these sets.
+    const fn needs(self) -> &'static [&'static [Capability]] {
+        match self {
+            Self::Build | Self::Lookup => &[&[]],
+            Self::Insert => &[&[Capability::Insert]],
+            // What is removed was inserted one by one before.
+            Self::Remove | Self::Churn => &[&[Capability::Insert, Capability::Remove]],
+            Self::Merge => &[&[Capability::MultisetAlgebra], &[Capability::Union]],
+            Self::Grow => &[&[Capability::Grow]],
+            Self::Iterate => &[&[Capability::Fingerprints]],
+        }
+    }
+
+    /// What a family that `can` do some things lacks for it, in words; `None` if nothing.
+    pub fn lacks(self, can: impl Fn(Capability) -> bool) -> Option<String> {
+        let names = |set: &[Capability]| {
+            let missing = set.iter().filter(|&&needed| !can(needed));
+            missing.map(|needed| needed.name()).collect::<Vec<_>>().join(" and no ")
+        };
+        let missing: Vec<_> = self.needs().iter().map(|set| names(set)).collect();
+        (!missing.iter().any(String::is_empty))
+            .then(|| format!("the family has no {}", missing.join(" and no ")))
+    }
 }
 
 /// How it was called.

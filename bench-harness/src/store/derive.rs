@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use amq::Capability;
 use amq_testkit::statistics::{binomial_p_value, clopper_pearson, median, median_interval, z_score};
 
 use super::cell::{Cell, Mode, SCHEMA, Status, Workload};
 use super::run::{FilterInfo, NoiseFloor};
-use super::sample::{Facts, Fault, Floor, GroupStart, Header, Point, Sample, Time, Verify, Work};
+use super::sample::{Access, Facts, Fault, Floor, GroupStart, Header, Point, Sample, Time, Verify, Work};
 
 /// A floor whose middle half spreads over more than this share of its median has moved too far to be a measure. (The range
 /// would grow with the number of repetitions, and one interrupt would condemn it.)
@@ -26,7 +27,11 @@ fn by_group(samples: &[Sample]) -> BTreeMap<usize, Group<'_>> {
     let mut groups: BTreeMap<usize, Group<'_>> = BTreeMap::new();
     for sample in samples {
         match sample {
-            Sample::Run(_) | Sample::GroupDone(_) => {}
+            Sample::Run(_)
+            | Sample::GroupDone(_)
+            | Sample::Clock(_)
+            | Sample::Sentinel(_)
+            | Sample::Environment(_) => {}
             Sample::GroupStart(start) => groups.entry(start.group).or_default().start = Some(start),
             Sample::Verify(verify) => groups.entry(verify.group).or_default().verdicts.push(verify),
             Sample::Fault(fault) => groups.entry(fault.group).or_default().faults.push(fault),
@@ -111,6 +116,13 @@ fn common(header: &Header, start: &GroupStart, verdict: &Verify, filter: &Filter
         ns_per_op_min: None,
         floor_multiple: None,
         floor_k_multiple: None,
+        records: Some(start.records.unwrap_or(n)),
+        floor_chain_multiple: None,
+        floor_stream_multiple: None,
+        fpr_p_randomised: None,
+        fpr_seeds: None,
+        fpr_expected_mean: None,
+        fpr_predicted_z: None,
     }
 }
 
@@ -154,18 +166,9 @@ fn cell(common: &Cell, work: &Work, group: &Group<'_>, filter: &FilterInfo, faul
     }
     let find = |time: &&&Time| !time.twin && time.filter == filter.name && time.work == *work;
     let Some(time) = group.times.iter().find(find) else {
-        let needed = match workload {
-            Workload::Insert => "insert",
-            Workload::Remove => "remove",
-            Workload::Build | Workload::Lookup => "",
-        };
         cell.status = Status::Unsupported;
-        cell.reason =
-            if needed.is_empty() || filter.capabilities.iter().any(|capability| capability == needed) {
-                "not timed".into()
-            } else {
-                format!("the family has no {needed}")
-            };
+        let can = |needed: Capability| filter.capabilities.iter().any(|own| own == needed.name());
+        cell.reason = workload.lacks(can).unwrap_or_else(|| "not timed".into());
         return cell;
     };
     let mut ns = time.ns.clone();
@@ -177,7 +180,9 @@ fn cell(common: &Cell, work: &Work, group: &Group<'_>, filter: &FilterInfo, faul
     cell.ns_per_op_min = ns.iter().copied().min_by(f64::total_cmp);
     if workload == Workload::Lookup {
         let over = |reads| {
-            let floor = |floor: &&&Floor| floor.reads == reads && floor.filters.contains(&filter.name);
+            let floor = |floor: &&&Floor| {
+                (floor.access, floor.reads) == (Access::Random, reads) && floor.filters.contains(&filter.name)
+            };
             group.floors.iter().find(floor).and_then(|floor| floor_multiple(&time.ns, &floor.ns))
         };
         // Only a lookup of a member needs all k places.
@@ -242,7 +247,7 @@ pub fn noise(samples: &[Sample]) -> BTreeMap<String, NoiseFloor> {
 
 /// The name under which [`noise`] is known.
 pub fn noise_key(workload: Workload, mode: Mode) -> String {
-    format!("{} {}", workload_name(workload), mode_name(mode))
+    format!("{} {}", workload.name(), mode_name(mode))
 }
 
 /// The name of a mode in `cells.csv`.
@@ -251,16 +256,6 @@ pub const fn mode_name(mode: Mode) -> &'static str {
         Mode::Single => "single",
         Mode::Batch => "batch",
         Mode::Chain => "chain",
-    }
-}
-
-/// The name of a workload in `cells.csv`.
-pub const fn workload_name(workload: Workload) -> &'static str {
-    match workload {
-        Workload::Build => "build",
-        Workload::Insert => "insert",
-        Workload::Lookup => "lookup",
-        Workload::Remove => "remove",
     }
 }
 
@@ -330,6 +325,7 @@ mod tests {
             group: 0,
             table_bytes: 1000,
             filters: vec!["solid".into(), "slots".into()],
+            access: Access::Random,
             reads,
             ns: ns.to_vec(),
         })
@@ -343,6 +339,7 @@ mod tests {
             seed: 77,
             filters,
             works: vec![LOOKUP, INSERT, HITS],
+            records: None,
         })
     }
 

@@ -5,6 +5,7 @@ use std::fs;
 use std::process::Command;
 
 use super::run::{Cache, Compiler, Machine};
+use super::sample::Surroundings;
 use crate::measure::clock::Clock;
 
 /// The machine as it is now.
@@ -18,13 +19,38 @@ pub fn machine() -> Machine {
         memory_bytes: memory(),
         os: os(),
         arch: std::env::consts::ARCH.into(),
-        governor: line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-        huge_pages: line("/sys/kernel/mm/transparent_hugepage/enabled").map(|text| chosen(&text)),
-        load_average: line("/proc/loadavg").and_then(|text| text.split(' ').next()?.parse().ok()),
+        governor: governor(),
+        huge_pages: huge_pages(),
+        load_average: load_average(),
         steal: None,
         clock_resolution_ns: clock.resolution_ns,
         clock_cost_ns: clock.cost_ns,
     }
+}
+
+/// What else goes on in it now.
+pub fn surroundings() -> Surroundings {
+    let ticks = Ticks::now();
+    Surroundings {
+        load_average: load_average(),
+        ticks: ticks.map(|ticks| ticks.all),
+        stolen_ticks: ticks.map(|ticks| ticks.stolen),
+        governor: governor(),
+        huge_pages: huge_pages(),
+        huge_bytes: memory_line("AnonHugePages:"),
+    }
+}
+
+fn governor() -> Option<String> {
+    line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+}
+
+fn huge_pages() -> Option<String> {
+    line("/sys/kernel/mm/transparent_hugepage/enabled").map(|text| chosen(&text))
+}
+
+fn load_average() -> Option<f64> {
+    line("/proc/loadavg").and_then(|text| text.split(' ').next()?.parse().ok())
 }
 
 fn line(path: &str) -> Option<String> {
@@ -69,8 +95,13 @@ fn size(text: &str) -> Option<u64> {
 
 /// Bytes of memory; `None` where the system does not tell.
 pub fn memory() -> Option<u64> {
+    memory_line("MemTotal:")
+}
+
+/// Bytes of what `/proc/meminfo` says under this name.
+fn memory_line(name: &str) -> Option<u64> {
     let info = line("/proc/meminfo")?;
-    let kib = info.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kib = info.lines().find_map(|line| line.strip_prefix(name))?;
     kib.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 

@@ -45,6 +45,48 @@ pub struct RunInfo {
     /// By workload and mode (`lookup single`), what two measurements of the same filter in one group differ by: see
     /// [`NoiseFloor`]. Runs of earlier versions have it by workload alone.
     pub noise: BTreeMap<String, NoiseFloor>,
+    /// How far the sentinel moved: see [`Drift`].
+    #[serde(default)]
+    pub drift: Option<Drift>,
+    /// What makes the machine noisy, with what to do about each; empty where nothing does. `None` in runs of earlier versions
+    /// and in those that have no group yet.
+    #[serde(default)]
+    pub noisy: Option<Vec<Disturbance>>,
+    /// Whether the false positives of all cells together are as expected: see [`Uniformity`].
+    #[serde(default)]
+    pub uniformity: Option<Uniformity>,
+}
+
+/// How far a piece of work that is always the same moved between the groups of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Drift {
+    /// Groups in which it was timed.
+    pub groups: u32,
+    /// Of the chain of multiplications: the largest group's median over the smallest's, minus one.
+    pub compute: f64,
+    /// The same of the random reads.
+    pub memory: f64,
+}
+
+/// One thing that makes the times of a run doubtful.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Disturbance {
+    /// What was seen, with its figure and its limit.
+    pub seen: String,
+    /// What to do about it.
+    pub remedy: String,
+}
+
+/// The randomised p-values of all cells whose filters tell what they expect, tested against the uniform distribution
+/// (Kolmogorov and Smirnov).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Uniformity {
+    /// How many p-values: one for each table that expects at least one hit, whichever of its seeds.
+    pub cells: u32,
+    /// The largest distance between their distribution and the uniform one.
+    pub distance: f64,
+    /// The probability of at least this distance.
+    pub p: f64,
 }
 
 /// The machine, as the operating system describes it; what it does not tell is `None` or empty.

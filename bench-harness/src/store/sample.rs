@@ -21,6 +21,12 @@ pub enum Sample {
     Fault(Fault),
     /// A floor was timed.
     Floor(Floor),
+    /// The clock that a group was timed with.
+    Clock(ClockCheck),
+    /// A piece of work that is always the same was timed beside the filters.
+    Sentinel(Sentinel),
+    /// How busy the machine was before and after a group.
+    Environment(Environment),
     /// The group is complete: a run that was interrupted goes on after the last such line.
     GroupDone(GroupDone),
 }
@@ -90,6 +96,9 @@ pub struct GroupStart {
     pub filters: Vec<String>,
     /// What is timed.
     pub works: Vec<Work>,
+    /// Records inserted, where they are more than the distinct keys.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub records: Option<u64>,
 }
 
 /// What is timed, of a filter in a cell.
@@ -157,6 +166,22 @@ pub struct Facts {
     pub fpr_hits_again: Option<u64>,
     /// Bytes of the stored form.
     pub file_bytes: Option<u64>,
+    /// What other seeds gave, in verification cells: other keys, another table, other queries.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fpr_seeds: Vec<SeedRate>,
+}
+
+/// The false positives of one table under one seed.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SeedRate {
+    /// The seed of its keys, table and queries.
+    pub seed: u64,
+    /// Exact rate of the table as built.
+    pub expected: f64,
+    /// Absent keys asked.
+    pub queries: u64,
+    /// Answered "present".
+    pub hits: u64,
 }
 
 /// See [`Sample::Time`].
@@ -196,11 +221,79 @@ pub struct Floor {
     pub table_bytes: u64,
     /// The filters that do.
     pub filters: Vec<String>,
-    /// Independent random cache lines read for one operation.
+    /// How it is read.
+    #[serde(default)]
+    pub access: Access,
+    /// Cache lines read for one operation.
     pub reads: u32,
     /// Nanoseconds for one operation in the fastest coding, by repetition; fewer than repetitions where there was no memory
     /// for the table.
     pub ns: Vec<f64>,
+}
+
+/// How a floor reads its table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Access {
+    /// Independent random cache lines.
+    #[default]
+    Random,
+    /// Random cache lines of which each can be asked for only when the one before it is there.
+    Chain,
+    /// One cache line after the other.
+    Stream,
+}
+
+/// See [`Sample::Clock`].
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClockCheck {
+    /// The group.
+    pub group: usize,
+    /// The smallest difference of two readings that is not 0, in nanoseconds.
+    pub resolution_ns: f64,
+    /// What one reading costs, in nanoseconds.
+    pub cost_ns: f64,
+    /// The core that the timing was kept on; `None` where the system does not allow it.
+    pub core: Option<u32>,
+}
+
+/// See [`Sample::Sentinel`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sentinel {
+    /// The group.
+    pub group: usize,
+    /// Nanoseconds for a step of a chain of multiplications, by repetition: the processor's frequency, and what it is shared with.
+    pub compute_ns: Vec<f64>,
+    /// Nanoseconds for a random read of a table of fixed size, by repetition: caches and memory, and what they are shared with.
+    pub memory_ns: Vec<f64>,
+}
+
+/// See [`Sample::Environment`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Environment {
+    /// The group.
+    pub group: usize,
+    /// Before its first measurement.
+    pub before: Surroundings,
+    /// After its last.
+    pub after: Surroundings,
+}
+
+/// What else goes on in the machine, as far as the system tells.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Surroundings {
+    /// Load average over a minute.
+    pub load_average: Option<f64>,
+    /// Ticks of all processors since the machine started, idle ones included.
+    pub ticks: Option<u64>,
+    /// Those of them that a hypervisor took for others.
+    pub stolen_ticks: Option<u64>,
+    /// Frequency governor.
+    pub governor: Option<String>,
+    /// Transparent huge pages: the kernel's setting.
+    pub huge_pages: Option<String>,
+    /// Bytes that are in huge pages.
+    pub huge_bytes: Option<u64>,
 }
 
 /// See [`Sample::GroupDone`].

@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
+use amq::theory::queries::{self, Z_95};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
+use super::keys::{KeySource, MOST_QUERIES};
 use crate::numbers::Count;
 use crate::store::cell::{Hashing, Mode, Workload};
 use crate::store::sample::Work;
@@ -36,6 +38,12 @@ pub struct Sweep {
     /// The foreign crates' filters that take part; all of them, if this is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peers: Option<Vec<String>>,
+    /// What is timed. A filter that cannot do one of them has a row that says so.
+    #[serde(default = "basic_workloads")]
+    pub workloads: Vec<Workload>,
+    /// The keys, where none are given on the command line.
+    #[serde(default, skip_serializing_if = "KeySource::is_default")]
+    pub keys: KeySource,
     /// How many absent keys are asked.
     pub queries: Queries,
     /// The axis over (n, ε).
@@ -51,7 +59,8 @@ pub struct Sweep {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Queries {
-    /// Expected false positives: 384 give ±10 % at 95 % confidence.
+    /// Expected false positives; the default tells the rate to ±10 % at 95 % confidence.
+    #[serde(default = "for_a_tenth")]
     pub per_rate: Count,
     /// At least as many queries, which is cheap and sharpens high rates.
     pub least: Count,
@@ -60,20 +69,68 @@ pub struct Queries {
     /// Cells of these n are asked more thoroughly: `verification_per_rate / ε`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verification_n: Vec<Count>,
-    /// See above; 3,600 give ±3.3 %.
-    #[serde(default = "verification_per_rate")]
+    /// See above; the default tells a rate that is 10 % too high from a right one.
+    #[serde(default = "to_notice_a_tenth")]
     pub verification_per_rate: Count,
+    /// In the same cells, so many seeds are measured: each has its own keys, table and queries, those after the first with
+    /// `per_rate / ε` queries.
+    #[serde(default = "one")]
+    pub verification_seeds: u32,
 }
 
-fn verification_per_rate() -> Count {
-    Count(3600)
+fn one() -> u32 {
+    1
+}
+
+/// How far a rate may be off before these numbers of queries show it.
+const RELATIVE_ERROR: f64 = 0.1;
+/// A rate so small that a number of queries depends on it by its inverse alone.
+const SMALL_RATE: f64 = 1e-9;
+
+/// `queries` at [`SMALL_RATE`], times that rate.
+fn times_rate(queries: Option<u64>) -> Count {
+    let expected = queries.map_or(1.0, |queries| (queries as f64 * SMALL_RATE).round());
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some thousands")]
+    Count(expected as u64)
+}
+
+/// With so many expected false positives, a measured rate is right to 10 % at 95 % confidence.
+fn for_a_tenth() -> Count {
+    times_rate(queries::for_precision(SMALL_RATE, RELATIVE_ERROR, Z_95))
+}
+
+/// With so many, a rate that is 10 % too high is refused (|z| above 4) with 97 % probability; up to the next hundred.
+fn to_notice_a_tenth() -> Count {
+    const Z_97_ONE_SIDED: f64 = 1.88;
+    let wanted = times_rate(queries::to_notice(SMALL_RATE, RELATIVE_ERROR, 4.0, Z_97_ONE_SIDED));
+    Count(wanted.0.next_multiple_of(100))
+}
+
+fn basic_workloads() -> Vec<Workload> {
+    vec![Workload::Build, Workload::Insert, Workload::Lookup, Workload::Remove]
 }
 
 impl Queries {
     /// The number for one cell.
     pub fn count(&self, n: u64, fpr: f64) -> u64 {
-        let thorough = self.verification_n.contains(&Count(n));
-        let per_rate = if thorough { self.verification_per_rate } else { self.per_rate };
+        self.limited(if self.is_thorough(n) { self.verification_per_rate } else { self.per_rate }, fpr)
+    }
+
+    /// The number for each further seed of one cell.
+    pub fn count_again(&self, fpr: f64) -> u64 {
+        self.limited(self.per_rate, fpr)
+    }
+
+    /// The number of seeds for one cell.
+    pub fn seeds(&self, n: u64) -> u32 {
+        if self.is_thorough(n) { self.verification_seeds } else { 1 }
+    }
+
+    fn is_thorough(&self, n: u64) -> bool {
+        self.verification_n.contains(&Count(n))
+    }
+
+    fn limited(&self, per_rate: Count, fpr: f64) -> u64 {
         let wanted = (per_rate.0 as f64 / fpr).ceil().min(self.budget.0 as f64);
         #[expect(
             clippy::cast_possible_truncation,
@@ -127,6 +184,8 @@ pub struct Overrides {
     pub alpha: Option<Vec<f64>>,
     /// In place of the widths.
     pub r: Option<Vec<u32>>,
+    /// In place of the keys.
+    pub keys: Option<KeySource>,
 }
 
 impl Sweep {
@@ -166,7 +225,8 @@ impl Sweep {
     /// # Errors
     /// If a value is out of range, or belongs to an axis that the sweep does not have.
     pub fn with(mut self, overrides: Overrides) -> Result<Self> {
-        let Overrides { n, fpr, alpha, r } = overrides;
+        let Overrides { n, fpr, alpha, r, keys } = overrides;
+        self.keys = keys.unwrap_or(self.keys);
         if let Some(n) = n {
             if let Some(rates) = &mut self.rates {
                 rates.n.clone_from(&n);
@@ -255,7 +315,18 @@ impl Sweep {
             "memory_limit_mib = {}: at least 64, which the program itself needs",
             self.memory_limit_mib.0
         );
-        ensure!(self.queries.budget.0 <= 1 << 40, "queries.budget = {}: at most 2^40", self.queries.budget.0);
+        check_axis("workloads", &self.workloads, |_| true, "names of workloads")?;
+        self.keys.check()?;
+        ensure!(
+            (1..=1000).contains(&self.queries.verification_seeds),
+            "queries.verification_seeds = {}: 1 to 1000",
+            self.queries.verification_seeds
+        );
+        ensure!(
+            self.queries.budget.0 <= MOST_QUERIES,
+            "queries.budget = {}: at most 2^31",
+            self.queries.budget.0
+        );
         ensure!(
             self.rates.is_some() || self.loads.is_some(),
             "nothing to sweep: give [rates] with n and fpr, or [loads] with n, alpha and r, or both"
@@ -288,17 +359,25 @@ impl Sweep {
         let work = |workload, mode| Work { workload, mode, hit_ratio: None, hashing: Hashing::Digest };
         let lookup =
             |mode, ratio, hashing| Work { workload: Workload::Lookup, mode, hit_ratio: Some(ratio), hashing };
-        let mut works = vec![
-            work(Workload::Build, Mode::Batch),
-            work(Workload::Insert, Mode::Single),
-            work(Workload::Insert, Mode::Batch),
-        ];
-        works.extend(self.hit_ratios.iter().map(|&ratio| lookup(Mode::Single, ratio, Hashing::Digest)));
-        for mode in [Mode::Batch, Mode::Chain] {
-            works.extend([0.0, 1.0].map(|ratio| lookup(mode, ratio, Hashing::Digest)));
+        let mut works = Vec::new();
+        for workload in Workload::ALL.into_iter().filter(|workload| self.workloads.contains(workload)) {
+            match workload {
+                Workload::Build | Workload::Merge | Workload::Grow | Workload::Iterate => {
+                    works.push(work(workload, Mode::Batch));
+                }
+                Workload::Insert | Workload::Remove | Workload::Churn => {
+                    works.extend([Mode::Single, Mode::Batch].map(|mode| work(workload, mode)));
+                }
+                Workload::Lookup => {
+                    let single = |&ratio: &f64| lookup(Mode::Single, ratio, Hashing::Digest);
+                    works.extend(self.hit_ratios.iter().map(single));
+                    for mode in [Mode::Batch, Mode::Chain] {
+                        works.extend([0.0, 1.0].map(|ratio| lookup(mode, ratio, Hashing::Digest)));
+                    }
+                    works.push(lookup(Mode::Single, 0.5, Hashing::Included));
+                }
+            }
         }
-        works.push(lookup(Mode::Single, 0.5, Hashing::Included));
-        works.push(work(Workload::Remove, Mode::Single));
         works
     }
 }
@@ -364,12 +443,14 @@ mod tests {
     #[test]
     fn the_number_of_queries_keeps_its_limits() {
         let queries = Queries {
-            per_rate: Count(384),
+            per_rate: for_a_tenth(),
             least: Count(1000),
             budget: Count(100_000),
             verification_n: vec![Count(77)],
-            verification_per_rate: Count(3600),
+            verification_per_rate: to_notice_a_tenth(),
+            verification_seeds: 1,
         };
+        assert_eq!((for_a_tenth(), to_notice_a_tenth()), (Count(384), Count(3600)));
         assert_eq!(queries.count(5, 0.5), 1000);
         assert_eq!(queries.count(5, 0.01), 38_400);
         assert_eq!(queries.count(77, 0.1), 36_000);

@@ -17,6 +17,10 @@ pub struct Group {
     pub seed: u64,
     /// Absent keys that are asked.
     pub queries: u64,
+    /// Seeds that the rate is measured under.
+    pub seeds: u32,
+    /// Absent keys that are asked under each after the first.
+    pub queries_again: u64,
     /// The filters that take part.
     pub filters: Vec<&'static Descriptor>,
 }
@@ -26,7 +30,8 @@ impl Group {
     pub fn cost(&self, sweep: &Sweep) -> f64 {
         let repetitions = f64::from(sweep.repetitions);
         let lookups = sweep.lookups_per_pass.0 as f64 * sweep.works().len() as f64;
-        let verification = 8.0 * self.point.n() as f64 + self.queries as f64;
+        let again = f64::from(self.seeds - 1) * (self.point.n() as f64 + self.queries_again as f64);
+        let verification = 8.0 * self.point.n() as f64 + self.queries as f64 + again;
         // A constant for starting processes; the twin is one filter more.
         let timing = repetitions * (4.0 * self.point.n() as f64 + lookups);
         (self.filters.len() as f64 + 1.0) * (verification + timing + 2e5)
@@ -51,9 +56,9 @@ pub fn target(point: &Point, kind: Kind) -> Target {
     }
 }
 
-/// See [`target`].
-pub fn spec(point: &Point, kind: Kind, seed: u64) -> Spec {
-    Spec::new(target(point, kind), point.n()).with_seed(seed)
+/// See [`target`]. `records` are the keys with their repetitions.
+pub fn spec(point: &Point, kind: Kind, records: u64, seed: u64) -> Spec {
+    Spec::new(target(point, kind), records).with_seed(seed)
 }
 
 /// The rate that a width stands for: 2^-r.
@@ -81,6 +86,8 @@ pub fn plan(sweep: &Sweep, keys: &Keys, filters: &[&'static Descriptor], seed: u
             // By what the group is, not by its number: adding a value to an axis leaves the other cells as they were.
             seed: describe(&point).digest(seed).get(),
             queries: sweep.queries.count(point.n(), rate),
+            seeds: sweep.queries.seeds(point.n()),
+            queries_again: sweep.queries.count_again(rate),
             filters,
         });
     };
@@ -118,11 +125,12 @@ mod tests {
     use super::*;
     use crate::numbers::Count;
     use crate::registry;
+    use crate::sweep::keys::KeySource;
 
     #[test]
     fn axes_are_crossed_and_only_tables_take_part_in_every_load() {
         let sweep = Sweep::profile("quick").unwrap();
-        let groups = plan(&sweep, &Keys::Generated, &registry::filters(), 1);
+        let groups = plan(&sweep, &Keys::Generated(KeySource::Uniform), &registry::filters(), 1);
         let rates = groups.iter().filter(|group| matches!(group.point, Point::Rate { .. })).count();
         assert_eq!(rates, 9);
         assert!(groups.iter().enumerate().all(|(i, group)| group.index == i));
@@ -138,7 +146,7 @@ mod tests {
     fn peers_of_another_width_stay_away() {
         let sweep = Sweep::profile("quick").unwrap();
         let filters = registry::filters();
-        for group in plan(&sweep, &Keys::Generated, &filters, 1) {
+        for group in plan(&sweep, &Keys::Generated(KeySource::Uniform), &filters, 1) {
             for filter in &filters {
                 let there = group.filters.iter().any(|other| other.name == filter.name);
                 match group.point {
@@ -158,7 +166,10 @@ mod tests {
     fn seeds_differ_between_groups_and_do_not_depend_on_their_neighbours() {
         let mut sweep = Sweep::profile("quick").unwrap();
         let seeds = |sweep: &Sweep| -> Vec<_> {
-            plan(sweep, &Keys::Generated, &registry::filters(), 1).iter().map(|group| group.seed).collect()
+            plan(sweep, &Keys::Generated(KeySource::Uniform), &registry::filters(), 1)
+                .iter()
+                .map(|group| group.seed)
+                .collect()
         };
         let before = seeds(&sweep);
         let mut distinct = before.clone();

@@ -1,9 +1,8 @@
 //! The measuring processes: what they are told on their input, what they tell on their output, and what they do.
 
-use std::cell::OnceCell;
 use std::io::{Write as _, stdin, stdout};
 
-use amq::Digest;
+use amq::{Descriptor, Digest, Spec};
 use anyhow::{Context as _, Result};
 use rand::SeedableRng as _;
 use rand::seq::{IndexedRandom as _, SliceRandom as _};
@@ -15,11 +14,12 @@ use super::keys::Material;
 use crate::measure::clock::Clock;
 use crate::measure::floors::{self, Floor};
 use crate::measure::fpr::Absent;
+use crate::measure::sentinel::Sentinel;
 use crate::measure::time::{Lookups, Queries, Subject};
-use crate::measure::verify::{Phase, Verdict, verify};
+use crate::measure::verify::{Phase, Verdict, another_seed, verify};
 use crate::registry;
-use crate::store::cell::{Hashing, Status, Workload};
-use crate::store::sample::{Point, Work};
+use crate::store::cell::{Hashing, Mode, Status, Workload};
+use crate::store::sample::{Access, Point, Work};
 
 /// The hidden subcommand.
 pub const SUBCOMMAND: &str = "measure";
@@ -47,6 +47,10 @@ pub enum Task {
     Verify {
         /// Its name.
         filter: String,
+        /// Absent keys that it is asked.
+        queries: u64,
+        /// Other seeds to measure its rate under, with the absent keys asked.
+        others: Vec<(Material, u64)>,
     },
     /// Time filters beside each other.
     Time(TimeTask),
@@ -119,12 +123,30 @@ pub enum Event {
         /// Nanoseconds by repetition.
         ns: Vec<f64>,
     },
+    /// The clock, before the first repetition.
+    Clock {
+        /// The smallest difference of two readings, in nanoseconds.
+        resolution_ns: f64,
+        /// The cost of a reading, in nanoseconds.
+        cost_ns: f64,
+        /// The core that this process stays on.
+        core: Option<u32>,
+    },
+    /// The times of the sentinel.
+    Sentinel {
+        /// Of a multiplication, by repetition.
+        compute_ns: Vec<f64>,
+        /// Of a random read, by repetition.
+        memory_ns: Vec<f64>,
+    },
     /// The times of a floor.
     Floor {
         /// Bytes of the table.
         table_bytes: u64,
         /// The filters that it is for.
         filters: Vec<String>,
+        /// How it is read.
+        access: Access,
         /// Lines read.
         reads: u32,
         /// Nanoseconds by repetition.
@@ -156,7 +178,7 @@ pub fn serve() -> Result<()> {
     // A panic is caught where a filter may cause it and is reported as its status.
     std::panic::set_hook(Box::new(|_| ()));
     let outcome = confine(&job).and_then(|()| match &job.task {
-        Task::Verify { filter } => run_verification(&job, filter),
+        Task::Verify { filter, queries, others } => run_verification(&job, filter, *queries, others),
         Task::Time(task) => run_timing(&job, task),
     });
     match outcome {
@@ -184,30 +206,40 @@ fn confine(_job: &Job) -> Result<()> {
     Ok(())
 }
 
-fn run_verification(job: &Job, filter: &str) -> Result<()> {
+/// Calls `ask` with the spec, the members and the absent keys that a filter has under the seed of `material`.
+fn under<R>(
+    point: &Point,
+    descriptor: &Descriptor,
+    (material, count): (&Material, u64),
+    ask: impl FnOnce(&Spec, &[Digest], &Absent<'_>) -> Result<R>,
+) -> Result<R> {
+    let get = |from, count| material.queries(descriptor.name, from, count);
+    let fresh = |from, count| Ok(material.fresh_queries(descriptor.name, from, count));
+    let spec = groups::spec(point, descriptor.kind, material.records, material.seed);
+    ask(&spec, &material.members()?, &Absent { count, get: &get, fresh: &fresh })
+}
+
+fn run_verification(job: &Job, filter: &str, queries: u64, others: &[(Material, u64)]) -> Result<()> {
     let descriptor = registry::filter(filter).with_context(|| format!("there is no filter {filter:?}"))?;
-    let spec = groups::spec(&job.point, descriptor.kind, job.material.seed);
-    let members = job.material.members()?;
-    let get = |from, count| job.material.absent(from, count);
-    let sorted: OnceCell<Vec<Digest>> = OnceCell::new();
-    let fresh = |from, count| {
-        let sorted = sorted.get_or_init(|| {
-            let mut sorted = members.clone();
-            sorted.sort_unstable();
-            sorted
-        });
-        let mut digests = job.material.fresh_absent(from, count);
-        digests.retain(|digest| sorted.binary_search(digest).is_err());
-        Ok(digests)
-    };
-    let absent = Absent { count: job.material.absent, get: &get, fresh: &fresh };
     let mut told = Ok(());
-    let verdict = verify(descriptor, &spec, &members, &absent, &mut |phase| {
+    let mut announce = |phase| {
         let result = tell(&Event::Phase { phase });
         if told.is_ok() {
             told = result;
         }
+    };
+    let mut verdict = under(&job.point, descriptor, (&job.material, queries), |spec, members, absent| {
+        verify(descriptor, spec, members, absent, &mut announce)
     })?;
+    for &(ref material, queries) in others {
+        if verdict.status != Status::Ok || verdict.facts.fpr_expected.is_none() {
+            break;
+        }
+        announce(Phase::AnotherSeed);
+        under(&job.point, descriptor, (material, queries), |spec, members, absent| {
+            another_seed(descriptor, spec, members, absent, &mut verdict)
+        })?;
+    }
     told?;
     tell(&Event::Verified { verdict: Box::new(verdict) })
 }
@@ -231,20 +263,23 @@ struct Timed {
     ns: Vec<Vec<f64>>,
 }
 
-/// A floor while it is timed.
+/// The floors of a table size while they are timed.
 #[derive(Debug)]
 struct TimedFloor {
     bytes: u64,
     filters: Vec<String>,
-    reads: Vec<u32>,
+    reads: Vec<(Access, u32)>,
     /// By `reads`, then by repetition.
     ns: Vec<Vec<f64>>,
 }
 
 fn run_timing(job: &Job, task: &TimeTask) -> Result<()> {
-    pin();
+    let core = pin();
     let _pause = amq_bits::counting::pause();
     let clock = Clock::measure();
+    tell(&Event::Clock { resolution_ns: clock.resolution_ns, cost_ns: clock.cost_ns, core })?;
+    let sentinel = Sentinel::new().context("no memory for the sentinel's table")?;
+    let (mut compute_ns, mut memory_ns) = (Vec::new(), Vec::new());
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(job.material.seed);
     let queries = prepare_queries(job, task, &mut rng)?;
     let places: Vec<_> = queries.lookups.iter().flat_map(|lookups| lookups.digests.iter().copied()).collect();
@@ -253,7 +288,7 @@ fn run_timing(job: &Job, task: &TimeTask) -> Result<()> {
     for (i, filter) in task.filters.iter().enumerate() {
         let descriptor = registry::filter(&filter.name)
             .with_context(|| format!("there is no filter {:?}", filter.name))?;
-        let spec = groups::spec(&job.point, descriptor.kind, job.material.seed);
+        let spec = groups::spec(&job.point, descriptor.kind, job.material.records, job.material.seed);
         for twin in [false, true] {
             if !twin || i == task.twin {
                 let ns = vec![Vec::new(); task.works.len()];
@@ -266,12 +301,15 @@ fn run_timing(job: &Job, task: &TimeTask) -> Result<()> {
             }
         }
     }
-    let mut floors = prepare_floors(&task.filters);
+    let mut floors = prepare_floors(&task.filters, &task.works);
     let mut items: Vec<_> =
         (0..timed.len()).map(Item::Subject).chain((0..floors.len()).map(Item::Floor)).collect();
     let mut out: Vec<String> = Vec::new();
 
     for repetition in 0..task.repetitions {
+        let (compute, memory) = sentinel.time(&clock);
+        compute_ns.push(compute);
+        memory_ns.push(memory);
         items.shuffle(&mut rng);
         for &item in &items {
             match item {
@@ -299,10 +337,11 @@ fn run_timing(job: &Job, task: &TimeTask) -> Result<()> {
                     let timed = &mut floors[i];
                     // Without memory for it the floor is unknown: it has fewer times than repetitions.
                     let Ok(floor) = Floor::new(timed.bytes) else { continue };
-                    floor.warm_up(&places, timed.reads.last().copied().unwrap_or(1));
-                    for (turn, (reads, ns)) in timed.reads.iter().zip(&mut timed.ns).enumerate() {
+                    let most = timed.reads.iter().map(|&(_, reads)| reads).max();
+                    floor.warm_up(&places, most.unwrap_or(1));
+                    for (turn, (&(access, reads), ns)) in timed.reads.iter().zip(&mut timed.ns).enumerate() {
                         let turn = turn + usize::try_from(repetition).unwrap_or(0);
-                        ns.push(floor.time(&clock, &places, *reads, turn));
+                        ns.push(floor.time(&clock, &places, access, reads, turn));
                     }
                 }
             }
@@ -317,10 +356,11 @@ fn run_timing(job: &Job, task: &TimeTask) -> Result<()> {
         }
     }
     for TimedFloor { bytes, filters, reads, ns } in floors {
-        for (reads, ns) in reads.into_iter().zip(ns).filter(|(_, ns)| !ns.is_empty()) {
-            tell(&Event::Floor { table_bytes: bytes, filters: filters.clone(), reads, ns })?;
+        for ((access, reads), ns) in reads.into_iter().zip(ns).filter(|(_, ns)| !ns.is_empty()) {
+            tell(&Event::Floor { table_bytes: bytes, filters: filters.clone(), access, reads, ns })?;
         }
     }
+    tell(&Event::Sentinel { compute_ns, memory_ns })?;
     Ok(())
 }
 
@@ -348,39 +388,55 @@ fn prepare_queries(job: &Job, task: &TimeTask, rng: &mut Xoshiro256PlusPlus) -> 
     Ok(Queries { members, removals, lookups })
 }
 
-/// A floor for each size of table, of one, two and three lines, and as many as a filter of that size reads.
-fn prepare_floors(filters: &[TimedFilter]) -> Vec<TimedFloor> {
+const fn random(reads: u32) -> (Access, u32) {
+    (Access::Random, reads)
+}
+
+/// Floors for each size of table: of one, two and three random lines, and as many as a filter of that size reads; a chain and a
+/// pass over the table where something is timed that is held against it.
+fn prepare_floors(filters: &[TimedFilter], works: &[Work]) -> Vec<TimedFloor> {
+    let chained = works.iter().any(|work| work.mode == Mode::Chain);
+    let streamed = works.iter().any(|work| work.workload.is_pass());
+    let also = [(chained, Access::Chain), (streamed, Access::Stream)];
+    let also: Vec<_> =
+        also.into_iter().filter_map(|(wanted, access)| wanted.then_some((access, 1))).collect();
     let (sizes, of) =
         floors::representatives(&filters.iter().map(|filter| filter.table_bytes).collect::<Vec<_>>());
     let mut timed: Vec<_> = sizes
         .into_iter()
-        .map(|bytes| TimedFloor { bytes, filters: Vec::new(), reads: vec![1, 2, 3], ns: Vec::new() })
+        .map(|bytes| TimedFloor {
+            bytes,
+            filters: Vec::new(),
+            reads: [1, 2, 3].map(random).to_vec(),
+            ns: Vec::new(),
+        })
         .collect();
     for (filter, place) in filters.iter().zip(of) {
         let floor = &mut timed[place];
         floor.filters.push(filter.name.clone());
-        floor.reads.extend(filter.k.filter(|k| !floor.reads.contains(k)));
+        floor.reads.extend(filter.k.map(random).filter(|k| !floor.reads.contains(k)));
     }
     for floor in &mut timed {
-        floor.reads.sort_unstable();
+        floor.reads.extend(&also);
         floor.ns = vec![Vec::new(); floor.reads.len()];
     }
     timed
 }
 
-/// Keeps this thread on one core: the last that it may use, since the first serves most interrupts. Not being able to is no
-/// failure: the noise floor shows what it costs.
+/// Keeps this thread on one core, which is returned: the last that it may use, since the first serves most interrupts. Not being
+/// able to is no failure: the noise floor shows what it costs.
 #[cfg(target_os = "linux")]
-fn pin() {
+fn pin() -> Option<u32> {
     use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-    if let Ok(allowed) = sched_getaffinity(None)
-        && let Some(last) = (0..CpuSet::MAX_CPU).rev().find(|&core| allowed.is_set(core))
-    {
-        let mut one = CpuSet::new();
-        one.set(last);
-        let _ = sched_setaffinity(None, &one);
-    }
+    let allowed = sched_getaffinity(None).ok()?;
+    let last = (0..CpuSet::MAX_CPU).rev().find(|&core| allowed.is_set(core))?;
+    let mut one = CpuSet::new();
+    one.set(last);
+    sched_setaffinity(None, &one).ok()?;
+    u32::try_from(last).ok()
 }
 
 #[cfg(not(target_os = "linux"))]
-fn pin() {}
+fn pin() -> Option<u32> {
+    None
+}

@@ -22,7 +22,8 @@ use jiff::Timestamp;
 
 use self::config::{Counts, Overrides, Sweep};
 use self::groups::Group;
-use self::keys::{KeyFile, Keys};
+use self::keys::file::KeyFile;
+use self::keys::{KeySource, Keys};
 use self::progress::Progress;
 use self::schedule::Scheduler;
 use crate::numbers::grouped;
@@ -177,10 +178,14 @@ fn plan(options: &Options, stored: Option<&Header>) -> Result<Plan> {
         .collect();
     ensure!(!filters.is_empty(), "no filter is left: --no-peers leaves out all that were chosen");
     let stored_keys = stored.and_then(|header| header.key_file.as_ref()).map(PathBuf::from);
-    let key_file = options.keys.clone().or(stored_keys);
+    let from_sweep = match &sweep.keys {
+        KeySource::File { path } => Some(PathBuf::from(path)),
+        _ => None,
+    };
+    let key_file = options.keys.clone().or(stored_keys).or(from_sweep);
     let keys = match &key_file {
         Some(path) => Keys::File(KeyFile::read(path)?),
-        None => Keys::Generated,
+        None => Keys::Generated(sweep.keys.clone()),
     };
     let sweep = match keys.distinct() {
         None => sweep,
@@ -307,6 +312,9 @@ fn info(plan: &Plan, header: &Header) -> RunInfo {
         keys: header.keys.clone(),
         filters: header.filters.clone(),
         noise: std::collections::BTreeMap::new(),
+        drift: None,
+        noisy: None,
+        uniformity: None,
     }
 }
 

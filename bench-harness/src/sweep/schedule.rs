@@ -8,22 +8,28 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use amq::{Capability, Descriptor, attempt_seed};
 use anyhow::{Context as _, Result, bail};
 
 use super::children::{Ending, cause_of_death, watch};
 use super::config::Sweep;
 use super::groups::{self, Group};
 use super::jobs::{Event, Job, SUBCOMMAND, Task, TimeTask, TimedFilter};
-use super::keys::{Keys, Prepared};
+use super::keys::{KeySource, Keys, Material, Prepared, Wanted};
 use crate::measure::verify::{Phase, Verdict};
 use crate::numbers::grouped;
 use crate::store::cell::Status;
 use crate::store::machine;
-use crate::store::sample::{Facts, Fault, Floor, GroupDone, GroupStart, Sample, Time, Verify};
+use crate::store::sample::{
+    ClockCheck, Environment, Facts, Fault, Floor, GroupDone, GroupStart, Sample, Sentinel, Time, Verify,
+};
 
 /// Up to so many keys, filters are verified side by side, one on each core: nothing is timed then. Beyond it each gets the
 /// machine's memory for itself.
 const SIDE_BY_SIDE_UP_TO: u64 = 4_000_000;
+
+/// The further seeds of a group are derived with numbers from here on: below lie those that [`Keys::prepare`] tries.
+const SEEDS_FROM: u32 = 1 << 16;
 
 /// Told what is being done.
 pub type Report<'a> = &'a mut (dyn FnMut(&str) + Send);
@@ -60,12 +66,16 @@ impl Scheduler<'_> {
         }
         report("preparing keys");
         // As many as start at the digest.
-        let sample = self.sweep.lookups_per_pass.0;
-        let prepared = self.keys.prepare(group.seed, n, group.queries, sample, self.scratch)?;
+        let lookups = self.sweep.lookups_per_pass.0;
+        let wanted = Wanted { base: group.seed, n, queries: group.queries, lookups };
+        let prepared = self.keys.prepare(wanted, self.scratch)?;
+        let others = self.other_seeds(group, wanted)?;
+        let before = machine::surroundings();
 
-        let mut samples = vec![self.group_start(group, prepared.material.seed)];
+        let mut samples = vec![self.group_start(group, &prepared.material)];
         let mut passed = Vec::new();
-        for (filter, verdict) in group.filters.iter().zip(self.verify_all(group, &prepared, report)) {
+        for (filter, verdict) in group.filters.iter().zip(self.verify_all(group, &prepared, &others, report))
+        {
             let verdict = match verdict? {
                 Ok(verdict) => verdict,
                 Err(interrupted) => return Ok(Err(interrupted)),
@@ -84,16 +94,29 @@ impl Scheduler<'_> {
         if let Err(interrupted) = self.time(group, &prepared, passed, &mut samples, report)? {
             return Ok(Err(interrupted));
         }
+        let after = machine::surroundings();
+        samples.push(Sample::Environment(Environment { group: group.index, before, after }));
         let seconds = start.elapsed().as_secs_f64();
         samples.push(Sample::GroupDone(GroupDone { group: group.index, seconds }));
         Ok(Ok(samples))
     }
 
-    fn group_start(&self, group: &Group, seed: u64) -> Sample {
+    /// The keys of further seeds, for cells whose rates are checked thoroughly.
+    fn other_seeds(&self, group: &Group, first: Wanted) -> Result<Vec<Prepared>> {
+        (1..group.seeds)
+            .map(|number| {
+                let base = attempt_seed(first.base, SEEDS_FROM + number);
+                self.keys.prepare(Wanted { base, queries: group.queries_again, ..first }, self.scratch)
+            })
+            .collect()
+    }
+
+    fn group_start(&self, group: &Group, material: &Material) -> Sample {
         Sample::GroupStart(GroupStart {
             group: group.index,
             point: group.point,
-            seed,
+            seed: material.seed,
+            records: (material.records > material.n).then_some(material.records),
             filters: group.filters.iter().map(|filter| filter.name.into()).collect(),
             works: self.sweep.works(),
         })
@@ -121,9 +144,11 @@ impl Scheduler<'_> {
     fn not_begun(&self, group: &Group, reason: &str) -> Vec<Sample> {
         // As short as the seeds of groups that are measured.
         let seed = group.seed >> 11;
-        let mut samples = vec![self.group_start(group, seed)];
+        let (n, source) = (group.point.n(), KeySource::Uniform);
+        let material = Material { seed, n, records: n, absent: 0, sample: 0, source, folder: None };
+        let mut samples = vec![self.group_start(group, &material)];
         for filter in &group.filters {
-            let planned = (filter.plan)(&groups::spec(&group.point, filter.kind, seed));
+            let planned = (filter.plan)(&groups::spec(&group.point, filter.kind, n, seed));
             let mut facts = Facts::default();
             let (status, reason) = match planned {
                 Err(error) => (Status::Infeasible, error.to_string()),
@@ -145,7 +170,13 @@ impl Scheduler<'_> {
     }
 
     /// Verifies every filter in a process of its own, in the order of the group.
-    fn verify_all(&self, group: &Group, prepared: &Prepared, report: Report<'_>) -> Vec<Stoppable<Verdict>> {
+    fn verify_all(
+        &self,
+        group: &Group,
+        prepared: &Prepared,
+        others: &[Prepared],
+        report: Report<'_>,
+    ) -> Vec<Stoppable<Verdict>> {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let workers = if group.point.n() <= SIDE_BY_SIDE_UP_TO { cores } else { 1 };
         let next = AtomicUsize::new(0);
@@ -158,7 +189,7 @@ impl Scheduler<'_> {
                 if let Ok(mut report) = report.lock() {
                     report(&format!("verifying {}", filter.name));
                 }
-                verdicts.push((place, self.verify(group, prepared, filter.name)));
+                verdicts.push((place, self.verify(group, prepared, others, filter)));
             }
         };
         let mut verdicts: Vec<_> = thread::scope(|scope| {
@@ -172,10 +203,21 @@ impl Scheduler<'_> {
         verdicts.into_iter().map(|(_, verdict)| verdict).collect()
     }
 
-    fn verify(&self, group: &Group, prepared: &Prepared, filter: &str) -> Stoppable<Verdict> {
+    fn verify(
+        &self,
+        group: &Group,
+        prepared: &Prepared,
+        others: &[Prepared],
+        filter: &Descriptor,
+    ) -> Stoppable<Verdict> {
+        if self.keys.repeat() && !filter.can(Capability::Count) {
+            let reason = "the family does not count, and these keys repeat".into();
+            return Ok(Ok(Verdict { status: Status::Unsupported, reason, facts: Facts::default() }));
+        }
         let mut phase = Phase::Plan;
         let mut verdict = None;
-        let task = Task::Verify { filter: filter.into() };
+        let others = others.iter().map(|other| (other.material.clone(), group.queries_again)).collect();
+        let task = Task::Verify { filter: filter.name.into(), queries: group.queries, others };
         let ending = self.measure(group, prepared, task, |event| {
             match event {
                 Event::Phase { phase: next } => phase = next,
@@ -231,8 +273,16 @@ impl Scheduler<'_> {
                     Event::Timed { filter, twin, work, ns } => {
                         found.push(Sample::Time(Time { group: number, filter, twin, work, ns }));
                     }
-                    Event::Floor { table_bytes, filters, reads, ns } => {
-                        found.push(Sample::Floor(Floor { group: number, table_bytes, filters, reads, ns }));
+                    Event::Floor { table_bytes, filters, access, reads, ns } => {
+                        let floor = Floor { group: number, table_bytes, filters, access, reads, ns };
+                        found.push(Sample::Floor(floor));
+                    }
+                    Event::Clock { resolution_ns, cost_ns, core } => {
+                        let clock = ClockCheck { group: number, resolution_ns, cost_ns, core };
+                        found.push(Sample::Clock(clock));
+                    }
+                    Event::Sentinel { compute_ns, memory_ns } => {
+                        found.push(Sample::Sentinel(Sentinel { group: number, compute_ns, memory_ns }));
                     }
                     Event::Finished => finished = true,
                     _ => {}

@@ -520,6 +520,13 @@ fn blank(model: &Model, n: u64) -> Cell {
         ns_per_op_min: None,
         floor_multiple: None,
         floor_k_multiple: None,
+        records: Some(n),
+        floor_chain_multiple: None,
+        floor_stream_multiple: None,
+        fpr_p_randomised: None,
+        fpr_seeds: None,
+        fpr_expected_mean: None,
+        fpr_predicted_z: None,
     }
 }
 
@@ -591,6 +598,9 @@ fn info() -> RunInfo {
             ("lookup chain".to_owned(), noise(0.01, 0.03)),
             ("remove single".to_owned(), noise(0.02, 0.06)),
         ]),
+        drift: None,
+        noisy: None,
+        uniformity: None,
     }
 }
 
