@@ -10,8 +10,9 @@ use amq_bits::counting::CountingAllocator;
 use bench_harness::measure::clock::Clock;
 use bench_harness::measure::fpr::{self, Absent};
 use bench_harness::measure::time::{Lookups, Queries, Subject};
-use bench_harness::measure::verify::{Phase, Verdict, verify};
-use bench_harness::store::cell::Status;
+use bench_harness::measure::verify::{Phase, Trial, Verdict, verify};
+use bench_harness::store::cell::{Status, Workload};
+use bench_harness::store::sample::Work;
 use bench_harness::sweep::config::Sweep;
 use rand::SeedableRng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -212,6 +213,10 @@ fn digests(from: u64, count: u64) -> Vec<Digest> {
     (from..from + count).map(|i| Digest::new(i).remix(1)).collect()
 }
 
+fn trial<'a>(wrong: Wrong, spec: &'a Spec, members: &'a [Digest], absent: &'a Absent<'a>) -> Trial<'a> {
+    Trial { descriptor: descriptor(wrong), spec, members, absent, workloads: &Workload::ALL }
+}
+
 /// The verdict, and the last phase that was announced.
 fn judge(wrong: Wrong, queries: u64) -> (Verdict, Phase) {
     let members = digests(0, N);
@@ -221,8 +226,8 @@ fn judge(wrong: Wrong, queries: u64) -> (Verdict, Phase) {
         fresh: &|from, count| Ok(digests((1 << 41) + from, count)),
     };
     let mut last = Phase::Plan;
-    let verdict =
-        verify(descriptor(wrong), &Spec::fpr(RATE, N), &members, &absent, &mut |phase| last = phase).unwrap();
+    let spec = Spec::fpr(RATE, N);
+    let verdict = verify(&trial(wrong, &spec, &members, &absent), &mut |phase| last = phase).unwrap();
     (verdict, last)
 }
 
@@ -231,7 +236,7 @@ fn a_rate_is_refused_only_if_fresh_keys_contradict_it_as_well() {
     let members = digests(0, N);
     let verdict = |get: fpr::Source<'_>, fresh: fpr::Source<'_>| {
         let absent = Absent { count: 1 << 16, get, fresh };
-        verify(descriptor(Wrong::Nothing), &Spec::fpr(RATE, N), &members, &absent, &mut |_| ()).unwrap()
+        verify(&trial(Wrong::Nothing, &Spec::fpr(RATE, N), &members, &absent), &mut |_| ()).unwrap()
     };
     let by_chance = |from, count| Ok(digests((1 << 40) + from, count));
     // Every one of them is let through.
@@ -256,7 +261,7 @@ const THOROUGH: u64 = 3600 << RATE_BITS;
 #[test]
 fn a_filter_in_order_passes() {
     let (verdict, last) = judge(Wrong::Nothing, THOROUGH);
-    assert_eq!((verdict.status, verdict.reason.as_str(), last), (Status::Ok, "", Phase::Remove));
+    assert_eq!((verdict.status, verdict.reason.as_str(), last), (Status::Ok, "", Phase::Churn));
     let facts = verdict.facts;
     assert_eq!((facts.false_negatives, facts.fpr_queries), (Some(0), Some(THOROUGH)));
     assert_eq!(facts.payload_bits, Some(N * 64));
@@ -299,15 +304,23 @@ fn timing_sees_what_changes_after_the_verification() {
     let lookups =
         [0.0, 0.5, 1.0].map(|ratio| Lookups::new(ratio, 20_000, &members, &absent, &mut rng)).into();
     let removals = members[..200].to_vec();
-    let queries = Queries { members, removals, lookups };
+    let newcomers = absent[..200].to_vec();
+    let queries = Queries { members, removals, newcomers, lookups };
     let mut works = Sweep::profile("smoke").unwrap().works();
     works.retain(|work| work.hashing == bench_harness::store::cell::Hashing::Digest);
+    let possible =
+        |work: &Work| work.workload.lacks(|needed| descriptor(Wrong::Nothing).can(needed)).is_none();
+    let (works, impossible): (Vec<_>, Vec<_>) = works.into_iter().partition(possible);
+    assert!(works.iter().any(|work| work.workload == Workload::Churn));
     let clock = Clock::measure();
-    let mut pass =
-        |wrong| Subject::new(descriptor(wrong), Spec::fpr(RATE, N)).pass(&works, &queries, &clock, &mut rng);
+    let mut pass = |wrong, works: &[Work]| {
+        Subject::new(descriptor(wrong), Spec::fpr(RATE, N)).pass(works, &queries, &clock, &mut rng)
+    };
 
-    let times = pass(Wrong::Nothing).unwrap();
+    let times = pass(Wrong::Nothing, &works).unwrap();
     assert!(times.iter().all(|time| time.is_some_and(|ns| ns > 0.0)), "{times:?}");
+    let times = pass(Wrong::Nothing, &impossible).unwrap();
+    assert!(times.len() == 3 && times.iter().all(Option::is_none), "{times:?}");
 
     for (wrong, status, said) in [
         (Wrong::ForgetsAKey, Status::VerifyFailed, "members looked up"),
@@ -316,7 +329,7 @@ fn timing_sees_what_changes_after_the_verification() {
         (Wrong::GivesUp, Status::BuildFailed, "in its timing"),
         (Wrong::GivesUpTheSecondTime, Status::BuildFailed, "in its timing"),
     ] {
-        let fault = pass(wrong).unwrap_err();
+        let fault = pass(wrong, &works).unwrap_err();
         assert_eq!(fault.status, status, "{wrong:?}: {}", fault.reason);
         assert!(fault.reason.contains(said), "{wrong:?}: {}", fault.reason);
     }

@@ -161,17 +161,20 @@ fn an_interruption_reports_the_finished_groups_and_leaves_no_process() {
         let before = finished();
         let deadline = Instant::now() + Duration::from_secs(60);
         // A group more, and a measuring process of the next.
-        while finished() == before || children_of(sweep.id()).is_empty() {
+        loop {
             assert!(Instant::now() < deadline, "a group takes too long");
+            let children = children_of(sweep.id());
+            if finished() > before && !children.is_empty() {
+                return (sweep, children);
+            }
             std::thread::sleep(Duration::from_millis(5));
         }
-        sweep
     };
     let signal = |sweep: &Child, signal| {
         rustix::process::kill_process(rustix::process::Pid::from_child(sweep), signal).unwrap();
     };
 
-    let mut sweep = begin(&[
+    let (mut sweep, children) = begin(&[
         "--sweep",
         "sweep.toml",
         "--families",
@@ -181,8 +184,6 @@ fn an_interruption_reports_the_finished_groups_and_leaves_no_process() {
         "--n",
         "50,1000,2000",
     ]);
-    let children = children_of(sweep.id());
-    assert!(!children.is_empty());
     signal(&sweep, rustix::process::Signal::INT);
     assert_eq!(sweep.wait().unwrap().code(), Some(130));
     for child in children {
@@ -194,11 +195,11 @@ fn an_interruption_reports_the_finished_groups_and_leaves_no_process() {
     assert_eq!(info(&run).finished, None);
 
     // Killed, it cannot tidy up: the next one does.
-    let mut sweep = begin(&["--resume"]);
+    let (mut sweep, _) = begin(&["--resume"]);
     signal(&sweep, rustix::process::Signal::KILL);
     sweep.wait().unwrap();
     assert_eq!(scratch(), 1);
-    let mut sweep = begin(&["--resume"]);
+    let (mut sweep, _) = begin(&["--resume"]);
     signal(&sweep, rustix::process::Signal::INT);
     assert_eq!(sweep.wait().unwrap().code(), Some(130));
     assert_eq!((finished(), scratch()), (3, 0));

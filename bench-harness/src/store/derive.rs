@@ -55,7 +55,7 @@ pub fn cells(header: &Header, samples: &[Sample]) -> Vec<Cell> {
             let common = common(header, start, verdict, filter);
             let fault = group.faults.iter().find(|fault| fault.filter == verdict.filter);
             for work in &start.works {
-                cells.push(cell(&common, work, group, filter, fault.copied()));
+                cells.push(cell(&common, work, group, filter, (fault.copied(), &verdict.facts)));
             }
         }
     }
@@ -154,7 +154,13 @@ impl Rate {
     }
 }
 
-fn cell(common: &Cell, work: &Work, group: &Group<'_>, filter: &FilterInfo, fault: Option<&Fault>) -> Cell {
+fn cell(
+    common: &Cell,
+    work: &Work,
+    group: &Group<'_>,
+    filter: &FilterInfo,
+    (fault, facts): (Option<&Fault>, &Facts),
+) -> Cell {
     let Work { workload, mode, hit_ratio, hashing } = *work;
     let mut cell = Cell { workload, mode, hit_ratio, hashing, ..common.clone() };
     if let Some(fault) = fault {
@@ -166,6 +172,10 @@ fn cell(common: &Cell, work: &Work, group: &Group<'_>, filter: &FilterInfo, faul
     }
     let find = |time: &&&Time| !time.twin && time.filter == filter.name && time.work == *work;
     let Some(time) = group.times.iter().find(find) else {
+        if let Some(refused) = facts.refused.iter().find(|refused| refused.workload == workload) {
+            (cell.status, cell.reason) = (Status::Infeasible, refused.reason.clone());
+            return cell;
+        }
         cell.status = Status::Unsupported;
         let can = |needed: Capability| filter.capabilities.iter().any(|own| own == needed.name());
         cell.reason = workload.lacks(can).unwrap_or_else(|| "not timed".into());
@@ -178,16 +188,27 @@ fn cell(common: &Cell, work: &Work, group: &Group<'_>, filter: &FilterInfo, faul
         (cell.ns_per_op_lo95, cell.ns_per_op_hi95) = (Some(interval.low), Some(interval.high));
     }
     cell.ns_per_op_min = ns.iter().copied().min_by(f64::total_cmp);
-    if workload == Workload::Lookup {
-        let over = |reads| {
-            let floor = |floor: &&&Floor| {
-                (floor.access, floor.reads) == (Access::Random, reads) && floor.filters.contains(&filter.name)
-            };
-            group.floors.iter().find(floor).and_then(|floor| floor_multiple(&time.ns, &floor.ns))
+    let over = |access, reads| {
+        let floor = |floor: &&&Floor| {
+            (floor.access, floor.reads) == (access, reads) && floor.filters.contains(&filter.name)
         };
+        group.floors.iter().find(floor).and_then(|floor| floor_multiple(&time.ns, &floor.ns))
+    };
+    if workload == Workload::Lookup {
+        cell.floor_multiple = over(Access::Random, 1);
         // Only a lookup of a member needs all k places.
         let k = cell.k.filter(|_| hit_ratio == Some(1.0));
-        [cell.floor_multiple, cell.floor_k_multiple] = [Some(1), k].map(|reads| reads.and_then(over));
+        cell.floor_k_multiple = k.and_then(|reads| over(Access::Random, reads));
+        if mode == Mode::Chain {
+            cell.floor_chain_multiple = over(Access::Chain, 1);
+        }
+    }
+    if workload.is_pass() {
+        // From a record over a line to all records over all lines.
+        let lines = facts.table_bytes.map(|bytes| bytes.div_ceil(64).max(1) as f64);
+        let per_line = cell.records.zip(lines).map(|(records, lines)| records as f64 / lines);
+        cell.floor_stream_multiple =
+            over(Access::Stream, 1).zip(per_line).map(|(multiple, records)| multiple * records);
     }
     cell
 }

@@ -166,9 +166,21 @@ pub struct Facts {
     pub fpr_hits_again: Option<u64>,
     /// Bytes of the stored form.
     pub file_bytes: Option<u64>,
+    /// What it refused to do, as it may.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<Refused>,
     /// What other seeds gave, in verification cells: other keys, another table, other queries.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fpr_seeds: Vec<SeedRate>,
+}
+
+/// An operation that a family has and a filter refused.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Refused {
+    /// What was to be done.
+    pub workload: Workload,
+    /// Why it was not.
+    pub reason: String,
 }
 
 /// The false positives of one table under one seed.

@@ -2,7 +2,7 @@
 
 use std::io::{Write as _, stdin, stdout};
 
-use amq::{Descriptor, Digest, Spec};
+use amq::{Descriptor, Digest};
 use anyhow::{Context as _, Result};
 use rand::SeedableRng as _;
 use rand::seq::{IndexedRandom as _, SliceRandom as _};
@@ -16,7 +16,7 @@ use crate::measure::floors::{self, Floor};
 use crate::measure::fpr::Absent;
 use crate::measure::sentinel::Sentinel;
 use crate::measure::time::{Lookups, Queries, Subject};
-use crate::measure::verify::{Phase, Verdict, another_seed, verify};
+use crate::measure::verify::{Phase, Trial, Verdict, another_seed, verify};
 use crate::registry;
 use crate::store::cell::{Hashing, Mode, Status, Workload};
 use crate::store::sample::{Access, Point, Work};
@@ -44,16 +44,22 @@ pub struct Job {
 #[serde(tag = "task", rename_all = "snake_case")]
 pub enum Task {
     /// Build and verify one filter.
-    Verify {
-        /// Its name.
-        filter: String,
-        /// Absent keys that it is asked.
-        queries: u64,
-        /// Other seeds to measure its rate under, with the absent keys asked.
-        others: Vec<(Material, u64)>,
-    },
+    Verify(VerifyTask),
     /// Time filters beside each other.
     Time(TimeTask),
+}
+
+/// See [`Task::Verify`].
+#[derive(Debug, Serialize, Deserialize)]
+pub struct VerifyTask {
+    /// The filter's name.
+    pub filter: String,
+    /// Absent keys that it is asked.
+    pub queries: u64,
+    /// Other seeds to measure its rate under, with the absent keys asked.
+    pub others: Vec<(Material, u64)>,
+    /// What will be timed.
+    pub workloads: Vec<Workload>,
 }
 
 /// See [`Task::Time`].
@@ -178,7 +184,7 @@ pub fn serve() -> Result<()> {
     // A panic is caught where a filter may cause it and is reported as its status.
     std::panic::set_hook(Box::new(|_| ()));
     let outcome = confine(&job).and_then(|()| match &job.task {
-        Task::Verify { filter, queries, others } => run_verification(&job, filter, *queries, others),
+        Task::Verify(task) => run_verification(&job, task),
         Task::Time(task) => run_timing(&job, task),
     });
     match outcome {
@@ -206,20 +212,24 @@ fn confine(_job: &Job) -> Result<()> {
     Ok(())
 }
 
-/// Calls `ask` with the spec, the members and the absent keys that a filter has under the seed of `material`.
+/// Calls `ask` with what a filter is verified with under the seed of `material`.
 fn under<R>(
-    point: &Point,
+    (point, workloads): (&Point, &[Workload]),
     descriptor: &Descriptor,
     (material, count): (&Material, u64),
-    ask: impl FnOnce(&Spec, &[Digest], &Absent<'_>) -> Result<R>,
+    ask: impl FnOnce(&Trial<'_>) -> Result<R>,
 ) -> Result<R> {
     let get = |from, count| material.queries(descriptor.name, from, count);
     let fresh = |from, count| Ok(material.fresh_queries(descriptor.name, from, count));
     let spec = groups::spec(point, descriptor.kind, material.records, material.seed);
-    ask(&spec, &material.members()?, &Absent { count, get: &get, fresh: &fresh })
+    let absent = Absent { count, get: &get, fresh: &fresh };
+    let members = material.members()?;
+    ask(&Trial { descriptor, spec: &spec, members: &members, absent: &absent, workloads })
 }
 
-fn run_verification(job: &Job, filter: &str, queries: u64, others: &[(Material, u64)]) -> Result<()> {
+fn run_verification(job: &Job, task: &VerifyTask) -> Result<()> {
+    let VerifyTask { filter, queries, others, workloads } = task;
+    let queries = *queries;
     let descriptor = registry::filter(filter).with_context(|| format!("there is no filter {filter:?}"))?;
     let mut told = Ok(());
     let mut announce = |phase| {
@@ -228,17 +238,15 @@ fn run_verification(job: &Job, filter: &str, queries: u64, others: &[(Material, 
             told = result;
         }
     };
-    let mut verdict = under(&job.point, descriptor, (&job.material, queries), |spec, members, absent| {
-        verify(descriptor, spec, members, absent, &mut announce)
-    })?;
+    let here = (&job.point, &workloads[..]);
+    let mut verdict =
+        under(here, descriptor, (&job.material, queries), |trial| verify(trial, &mut announce))?;
     for &(ref material, queries) in others {
         if verdict.status != Status::Ok || verdict.facts.fpr_expected.is_none() {
             break;
         }
         announce(Phase::AnotherSeed);
-        under(&job.point, descriptor, (material, queries), |spec, members, absent| {
-            another_seed(descriptor, spec, members, absent, &mut verdict)
-        })?;
+        under(here, descriptor, (material, queries), |trial| another_seed(trial, &mut verdict))?;
     }
     told?;
     tell(&Event::Verified { verdict: Box::new(verdict) })
@@ -385,7 +393,8 @@ fn prepare_queries(job: &Job, task: &TimeTask, rng: &mut Xoshiro256PlusPlus) -> 
     }
     // Without repetition: what is removed has to be there once for each time.
     let removals: Vec<Digest> = members.sample(rng, members.len().div_ceil(10)).copied().collect();
-    Ok(Queries { members, removals, lookups })
+    let newcomers = absent[..absent.len().min(removals.len())].to_vec();
+    Ok(Queries { members, removals, newcomers, lookups })
 }
 
 const fn random(reads: u32) -> (Access, u32) {

@@ -14,7 +14,7 @@ use anyhow::{Context as _, Result, bail};
 use super::children::{Ending, cause_of_death, watch};
 use super::config::Sweep;
 use super::groups::{self, Group};
-use super::jobs::{Event, Job, SUBCOMMAND, Task, TimeTask, TimedFilter};
+use super::jobs::{Event, Job, SUBCOMMAND, Task, TimeTask, TimedFilter, VerifyTask};
 use super::keys::{KeySource, Keys, Material, Prepared, Wanted};
 use crate::measure::verify::{Phase, Verdict};
 use crate::numbers::grouped;
@@ -217,7 +217,13 @@ impl Scheduler<'_> {
         let mut phase = Phase::Plan;
         let mut verdict = None;
         let others = others.iter().map(|other| (other.material.clone(), group.queries_again)).collect();
-        let task = Task::Verify { filter: filter.name.into(), queries: group.queries, others };
+        let workloads = self.sweep.workloads.clone();
+        let task = Task::Verify(VerifyTask {
+            filter: filter.name.into(),
+            queries: group.queries,
+            others,
+            workloads,
+        });
         let ending = self.measure(group, prepared, task, |event| {
             match event {
                 Event::Phase { phase: next } => phase = next,

@@ -1,12 +1,15 @@
-//! Timing: one pass of one filter does every workload once, on fresh tables.
+//! Timing: one pass of one filter does every workload once, on fresh tables. [`changes`] has those that change it.
+
+mod changes;
 
 use std::hint::black_box;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use amq::{Capability, Descriptor, Digest, Erased, Key as _, Spec};
+use amq::{Descriptor, Digest, Erased, Key as _, Spec};
 use rand::seq::SliceRandom as _;
 use rand::{Rng, RngExt as _};
 
+use self::changes::time_iterate;
 use super::clock::Clock;
 use super::verify::{panic_text, status_of};
 use crate::store::cell::{Hashing, Mode, Status, Workload};
@@ -20,6 +23,8 @@ pub struct Queries {
     pub members: Vec<Digest>,
     /// What is removed: a tenth of the members, at least one.
     pub removals: Vec<Digest>,
+    /// Absent keys that come for members that leave: as many as are removed, or fewer where there are not so many.
+    pub newcomers: Vec<Digest>,
     /// For each hit ratio the keys looked up.
     pub lookups: Vec<Lookups>,
 }
@@ -87,7 +92,7 @@ impl Subject {
         Self { descriptor, spec, hits: Vec::new() }
     }
 
-    /// Times every one of `works` that the family has, once, on tables built for it: nanoseconds for one operation, in the
+    /// Times every one of `works` that the family has and does not refuse, once, on tables built for it: nanoseconds for one operation, in the
     /// order of `works`.
     ///
     /// # Errors
@@ -120,17 +125,19 @@ impl Subject {
         let mut filled = None;
         for work in works {
             times.push(match work.workload {
+                lacking if lacking.lacks(|needed| self.descriptor.can(needed)).is_some() => None,
                 Workload::Build => Some(build_ns),
                 Workload::Lookup => Some(self.time_lookup(&*filter, work, queries, clock)?),
-                Workload::Insert if self.descriptor.can(Capability::Insert) => {
+                Workload::Insert => {
                     let (ns, filter) = self.time_insert(work.mode, members, clock)?;
                     filled = Some(filter);
                     Some(ns)
                 }
-                Workload::Remove if self.descriptor.can(Capability::Remove) => {
-                    Some(self.time_remove(filled.take(), queries, clock)?)
-                }
-                _ => None,
+                Workload::Remove => Some(self.time_remove(work.mode, filled.take(), queries, clock)?),
+                Workload::Churn => Some(self.time_churn(work.mode, queries, clock)?),
+                Workload::Merge => self.time_merge(members, clock)?,
+                Workload::Grow => self.time_grow(members, clock)?,
+                Workload::Iterate => Some(time_iterate(&*filter, members.len(), clock)?),
             });
         }
         Ok(times)
@@ -203,51 +210,6 @@ impl Subject {
         };
         Ok(ns)
     }
-
-    fn time_insert(
-        &self,
-        mode: Mode,
-        members: &[Digest],
-        clock: &Clock,
-    ) -> Result<(f64, Box<dyn Erased>), Fault> {
-        timed(
-            clock,
-            members.len(),
-            || self.build(&[]),
-            |mut filter| {
-                insert_all(&mut *filter, members, mode)?;
-                Ok(filter)
-            },
-        )
-    }
-
-    /// `filled` holds all members, as after a fill; more of its kind are made where one round is too short for the clock.
-    fn time_remove(
-        &self,
-        mut filled: Option<Box<dyn Erased>>,
-        queries: &Queries,
-        clock: &Clock,
-    ) -> Result<f64, Fault> {
-        let removals = &queries.removals;
-        let fill = || {
-            if let Some(filled) = filled.take() {
-                return Ok(filled);
-            }
-            let mut filter = self.build(&[])?;
-            insert_all(&mut *filter, &queries.members, Mode::Batch)?;
-            Ok(filter)
-        };
-        let remove = |mut filter: Box<dyn Erased>| {
-            let removed = filter.as_remove().map_or(0, |filter| {
-                removals.iter().map(|&digest| u64::from(filter.remove(digest))).sum::<u64>()
-            });
-            if removed != removals.len() as u64 {
-                return Err(defect(format!("of {} members, {removed} could be removed", removals.len())));
-            }
-            Ok(filter)
-        };
-        Ok(timed(clock, removals.len(), fill, remove)?.0)
-    }
 }
 
 /// Nanoseconds of `work` for each of `operations`, and what it made last. `prepare` is not timed; what fails in any call ends
@@ -263,22 +225,6 @@ fn timed<T, R>(
 
 fn defect(reason: String) -> Fault {
     Fault { status: Status::VerifyFailed, reason }
-}
-
-/// Inserts one by one, through one virtual call each, or in a batch.
-fn insert_all(filter: &mut dyn Erased, digests: &[Digest], mode: Mode) -> Result<(), Fault> {
-    let failed =
-        |error| Fault { status: Status::BuildFailed, reason: format!("filled in its timing: {error}") };
-    let Some(insert) = filter.as_insert() else {
-        return Err(defect("it is listed with insert but does not have it".into()));
-    };
-    if mode == Mode::Batch {
-        return insert.insert_batch(digests).map_err(failed);
-    }
-    for &digest in digests {
-        insert.insert(digest).map_err(failed)?;
-    }
-    Ok(())
 }
 
 /// From the bytes of a key to the answer. Some keys are hashed at a time, then looked up by one call, so that this differs from
