@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::numbers::Count;
 use crate::store::{derive, folder};
+use crate::studies::child;
 use crate::sweep::config::Overrides;
 use crate::sweep::keys::KeySource;
 use crate::sweep::{self, Options, Outcome, Peers, Start, jobs};
@@ -47,6 +48,9 @@ enum Command {
     /// A measuring process of a sweep: its job comes on standard input
     #[command(name = jobs::SUBCOMMAND, hide = true)]
     Measure,
+    /// A measuring process of a study: its job comes on standard input
+    #[command(name = child::SUBCOMMAND, hide = true)]
+    Study,
 }
 
 #[derive(Debug, Args)]
@@ -155,6 +159,7 @@ fn run(command: Command) -> Result<u8> {
             Ok(0)
         }
         Command::Measure => jobs::serve().map(|()| 0),
+        Command::Study => child::serve().map(|()| 0),
     }
 }
 
@@ -166,32 +171,39 @@ fn report_again(arguments: &ReportArguments) -> Result<()> {
     );
     // With --output the folders are only read; without, they are one.
     let _lock = arguments.output.is_none().then(|| folder::lock_run(first)).transpose()?;
-    let mut runs = Vec::new();
+    let (mut runs, mut studies) = (Vec::new(), Vec::new());
     for path in &arguments.runs {
         let (info, stored) = folder::read(path)?;
         if stored.dropped_lines > 0 {
             eprintln!("warning: {}: a group that was not finished is left out", path.display());
         }
         let cells = derive::cells(&stored.header, &stored.samples);
+        studies.push(derive::studies(&stored.samples));
         runs.push((info, cells));
     }
-    let html = report::render(&runs)?;
+    let shown: Vec<_> = runs
+        .iter()
+        .zip(&studies)
+        .map(|((info, cells), studies)| report::Results { info, cells, studies })
+        .collect();
+    let html = report::render(&shown)?;
     let file = if let Some(file) = &arguments.output {
         folder::replace(file, html.as_bytes())?;
         file.clone()
     } else {
-        if let [(_, cells)] = &runs[..] {
+        if let [(info, cells)] = &runs[..] {
             folder::write_cells(first, cells)?;
+            folder::write_studies(first, &info.run, &studies[0])?;
         }
         folder::write_report(first, &html)?
     };
     if let Some(folder) = &arguments.figures {
-        let [(info, cells)] = &runs[..] else {
+        let [run] = &shown[..] else {
             bail!("--figures takes the figures of one run, {} are given", runs.len())
         };
         std::fs::create_dir_all(folder)
             .with_context(|| format!("cannot make the folder {}", folder.display()))?;
-        for (name, svg) in report::figures(info, cells)? {
+        for (name, svg) in report::figures(*run)? {
             folder::replace(&folder.join(name), svg.as_bytes())?;
         }
     }

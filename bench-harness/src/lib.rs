@@ -15,5 +15,6 @@ pub mod peers;
 pub mod registry;
 pub mod report;
 pub mod store;
+pub mod studies;
 pub mod summary;
 pub mod sweep;

@@ -8,6 +8,7 @@ use amq_testkit::statistics::{binomial_p_value, clopper_pearson, median, median_
 use super::cell::{Cell, Mode, SCHEMA, Status, Workload};
 use super::run::{FilterInfo, NoiseFloor};
 use super::sample::{Access, Facts, Fault, Floor, GroupStart, Header, Point, Sample, Time, Verify, Work};
+use super::study::Record;
 
 /// A floor whose middle half spreads over more than this share of its median has moved too far to be a measure. (The range
 /// would grow with the number of repetitions, and one interrupt would condemn it.)
@@ -31,7 +32,8 @@ fn by_group(samples: &[Sample]) -> BTreeMap<usize, Group<'_>> {
             | Sample::GroupDone(_)
             | Sample::Clock(_)
             | Sample::Sentinel(_)
-            | Sample::Environment(_) => {}
+            | Sample::Environment(_)
+            | Sample::Study(_) => {}
             Sample::GroupStart(start) => groups.entry(start.group).or_default().start = Some(start),
             Sample::Verify(verify) => groups.entry(verify.group).or_default().verdicts.push(verify),
             Sample::Fault(fault) => groups.entry(fault.group).or_default().faults.push(fault),
@@ -60,6 +62,15 @@ pub fn cells(header: &Header, samples: &[Sample]) -> Vec<Cell> {
         }
     }
     cells
+}
+
+/// What studies found, in the order in which they were run.
+pub fn studies(samples: &[Sample]) -> Vec<Record> {
+    let records = samples.iter().filter_map(|sample| match sample {
+        Sample::Study(record) => Some(record.clone()),
+        _ => None,
+    });
+    records.collect()
 }
 
 /// What all workloads of a filter share in a cell.

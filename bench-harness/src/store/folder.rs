@@ -10,10 +10,12 @@ use anyhow::{Context as _, Result, bail, ensure};
 use super::cell::{Cell, SCHEMA};
 use super::run::RunInfo;
 use super::sample::{Header, Sample};
+use super::study::{self, Record};
 
 const SAMPLES: &str = "samples.jsonl";
 const RUN: &str = "run.json";
 const CELLS: &str = "cells.csv";
+const STUDIES: &str = "studies.csv";
 const REPORT: &str = "report.html";
 const LOCK: &str = ".lock";
 
@@ -198,7 +200,7 @@ fn scan(file: &File, path: &Path) -> Result<(Stored, u64)> {
                 header = Some(found);
                 end = position;
             }
-            done @ Sample::GroupDone(_) => {
+            done @ (Sample::GroupDone(_) | Sample::Study(_)) => {
                 pending.push(done);
                 samples.append(&mut pending);
                 end = position;
@@ -274,12 +276,27 @@ pub fn write_run(path: &Path, info: &RunInfo) -> Result<()> {
 /// # Errors
 /// If it cannot be written.
 pub fn write_cells(path: &Path, cells: &[Cell]) -> Result<()> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    for cell in cells {
-        writer.serialize(cell)?;
+    write_rows(&path.join(CELLS), cells)
+}
+
+/// Writes `studies.csv`, if there is anything to write.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write_studies(path: &Path, run: &str, records: &[Record]) -> Result<()> {
+    if records.is_empty() {
+        return Ok(());
     }
-    let bytes = writer.into_inner().context("cells.csv")?;
-    replace(&path.join(CELLS), &bytes)
+    write_rows(&path.join(STUDIES), &study::rows(run, records))
+}
+
+fn write_rows(file: &Path, rows: &[impl serde::Serialize]) -> Result<()> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for row in rows {
+        writer.serialize(row)?;
+    }
+    let bytes = writer.into_inner().with_context(|| file.display().to_string())?;
+    replace(file, &bytes)
 }
 
 /// Writes `report.html` and returns where it is.

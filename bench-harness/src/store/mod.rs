@@ -7,3 +7,4 @@ pub mod folder;
 pub mod machine;
 pub mod run;
 pub mod sample;
+pub mod study;

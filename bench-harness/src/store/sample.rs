@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cell::{Hashing, Mode, Status, Workload};
 use super::run::{FilterInfo, KeyInfo};
+use super::study::Record;
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,6 +30,8 @@ pub enum Sample {
     Environment(Environment),
     /// The group is complete: a run that was interrupted goes on after the last such line.
     GroupDone(GroupDone),
+    /// A filter at a point of a study, complete in itself.
+    Study(Record),
 }
 
 /// What decides the results of a run, next to the machine.

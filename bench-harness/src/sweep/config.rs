@@ -10,6 +10,7 @@ use super::keys::{KeySource, MOST_QUERIES};
 use crate::numbers::Count;
 use crate::store::cell::{Hashing, Mode, Workload};
 use crate::store::sample::Work;
+use crate::studies::config::Studies;
 
 /// The sweeps that come with the program.
 pub const PROFILES: [(&str, &str); 4] = [
@@ -52,6 +53,9 @@ pub struct Sweep {
     /// The axis over (n, α, r).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loads: Option<Loads>,
+    /// Questions beyond the axes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub studies: Option<Studies>,
 }
 
 /// How many absent keys are asked for the false-positive rate ε of a cell: `per_rate / ε`, within limits. Fixed before the
@@ -331,6 +335,9 @@ impl Sweep {
             self.rates.is_some() || self.loads.is_some(),
             "nothing to sweep: give [rates] with n and fpr, or [loads] with n, alpha and r, or both"
         );
+        if let Some(studies) = &self.studies {
+            studies.check()?;
+        }
         let possible_n = |n: &Count| n.0 <= 1 << 40;
         if let Some(rates) = &self.rates {
             check_axis("rates.n", &rates.n, possible_n, "1 to 2^40")?;

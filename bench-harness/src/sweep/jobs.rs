@@ -183,7 +183,7 @@ pub fn serve() -> Result<()> {
     let job: Job = serde_json::from_reader(stdin().lock()).context("the job on standard input")?;
     // A panic is caught where a filter may cause it and is reported as its status.
     std::panic::set_hook(Box::new(|_| ()));
-    let outcome = confine(&job).and_then(|()| match &job.task {
+    let outcome = confine(job.parent, job.memory_limit).and_then(|()| match &job.task {
         Task::Verify(task) => run_verification(&job, task),
         Task::Time(task) => run_timing(&job, task),
     });
@@ -195,20 +195,20 @@ pub fn serve() -> Result<()> {
 
 /// Ends this process with its parent, and limits its memory.
 #[cfg(target_os = "linux")]
-fn confine(job: &Job) -> Result<()> {
+pub(crate) fn confine(parent_id: u32, memory_limit: u64) -> Result<()> {
     use rustix::process::{Resource, Rlimit, Signal, getppid, set_parent_process_death_signal, setrlimit};
     set_parent_process_death_signal(Some(Signal::KILL)).context("cannot tie this process to its parent")?;
     let parent = getppid().map(|pid| pid.as_raw_nonzero().get().cast_unsigned());
     // It may have gone before the line above.
-    anyhow::ensure!(parent == Some(job.parent), "the sweep is gone");
-    let limit = Rlimit { current: Some(job.memory_limit), maximum: Some(job.memory_limit) };
+    anyhow::ensure!(parent == Some(parent_id), "the sweep is gone");
+    let limit = Rlimit { current: Some(memory_limit), maximum: Some(memory_limit) };
     setrlimit(Resource::As, limit).context("cannot limit the memory")
 }
 
 /// Elsewhere there is a deadline only.
 #[cfg(not(target_os = "linux"))]
 #[expect(clippy::unnecessary_wraps, reason = "the same signature everywhere")]
-fn confine(_job: &Job) -> Result<()> {
+pub(crate) fn confine(_parent_id: u32, _memory_limit: u64) -> Result<()> {
     Ok(())
 }
 
@@ -435,7 +435,7 @@ fn prepare_floors(filters: &[TimedFilter], works: &[Work]) -> Vec<TimedFloor> {
 /// Keeps this thread on one core, which is returned: the last that it may use, since the first serves most interrupts. Not being
 /// able to is no failure: the noise floor shows what it costs.
 #[cfg(target_os = "linux")]
-fn pin() -> Option<u32> {
+pub(crate) fn pin() -> Option<u32> {
     use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
     let allowed = sched_getaffinity(None).ok()?;
     let last = (0..CpuSet::MAX_CPU).rev().find(|&core| allowed.is_set(core))?;
@@ -446,6 +446,6 @@ fn pin() -> Option<u32> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn pin() -> Option<u32> {
+pub(crate) fn pin() -> Option<u32> {
     None
 }

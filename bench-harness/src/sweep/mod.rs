@@ -34,6 +34,9 @@ use crate::store::folder::{self, Folder, Stored};
 use crate::store::machine::{self, Ticks};
 use crate::store::run::{FilterInfo, RunInfo};
 use crate::store::sample::{Header, Sample};
+use crate::store::study::{Record, StudyPoint};
+use crate::studies::schedule::{Finish, Runner};
+use crate::studies::{self, Unit};
 use crate::{report, summary};
 
 /// Runs without `--seed` can be compared with each other.
@@ -102,6 +105,15 @@ struct Plan {
     filters: Vec<&'static Descriptor>,
     seed: u64,
     groups: Vec<Group>,
+    units: Vec<Unit>,
+}
+
+impl Plan {
+    /// What is left of the studies.
+    fn units_left(&self, samples: &[Sample]) -> Vec<Unit> {
+        let done = derive::studies(samples);
+        self.units.iter().filter(|unit| !done.iter().any(|record| unit.is(record))).cloned().collect()
+    }
 }
 
 /// Runs a sweep and writes its results; the summary goes to the standard output.
@@ -137,7 +149,11 @@ pub fn run(options: &Options) -> Result<Outcome> {
                 );
             }
             let info = match folder::read_run(&path, &before)? {
-                Some(info) if info.finished.is_some() && finished(&samples) == plan.groups.len() => {
+                Some(info)
+                    if info.finished.is_some()
+                        && finished(&samples) == plan.groups.len()
+                        && plan.units_left(&samples).is_empty() =>
+                {
                     return Ok(left_alone(&path, &derive::cells(&before, &samples)));
                 }
                 Some(info) => continued(info),
@@ -210,7 +226,8 @@ fn plan(options: &Options, stored: Option<&Header>) -> Result<Plan> {
         !groups.is_empty(),
         "there is nothing to measure: the chosen filters take part in no group of this sweep"
     );
-    Ok(Plan { sweep, keys, key_file, filters, seed, groups })
+    let units = sweep.studies.as_ref().map_or_else(Vec::new, |own| studies::units(own, &filters, seed));
+    Ok(Plan { sweep, keys, key_file, filters, seed, groups, units })
 }
 
 /// Every filter of ours, and the peers that the sweep names: all, if it names none.
@@ -445,13 +462,74 @@ fn carry_out(
     }
     progress.finish();
 
+    if run_studies(plan, &info, &mut folder, &mut samples, &interrupted)? == Finish::Interrupted {
+        eprintln!(
+            "interrupted: all groups are finished and kept, and {} of {} measurements of studies. To go on: amq-bench sweep --resume --out {}",
+            derive::studies(&samples).len(),
+            plan.units.len(),
+            path.display()
+        );
+        let (file, _) = write_results(&path, header, info, &samples)?;
+        println!("{}", results(&file));
+        return Ok(Outcome::Interrupted);
+    }
+
     info.finished = Some(Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
     info.machine.steal = steal.until_now();
     let (file, runs) = write_results(&path, header, info, &samples)?;
     println!("{}", summary::text(&runs));
     println!("{}", results(&file));
     warn(&runs[0].0, &runs[0].1);
-    Ok(outcome(&runs[0].1))
+    let records = derive::studies(&samples);
+    for record in records.iter().filter(|record| is_defect(record)) {
+        eprintln!(
+            "warning: {} failed in the study {}: {}",
+            record.filter,
+            record.point.study(),
+            record.reason
+        );
+    }
+    Ok(if records.iter().any(is_defect) { Outcome::Failed } else { outcome(&runs[0].1) })
+}
+
+/// What is left of the studies, each record on the disk before the next.
+fn run_studies(
+    plan: &Plan,
+    info: &RunInfo,
+    folder: &mut Folder,
+    samples: &mut Vec<Sample>,
+    interrupted: &AtomicBool,
+) -> Result<Finish> {
+    let Some(own) = &plan.sweep.studies else { return Ok(Finish::All) };
+    let last_cache = info.machine.caches.iter().max_by_key(|cache| cache.level);
+    let runner = Runner {
+        studies: own,
+        deadline_seconds: plan.sweep.deadline_seconds,
+        memory_limit: plan.sweep.memory_limit_mib.0.saturating_mul(1 << 20),
+        cache_bytes: last_cache.map_or(0, |cache| cache.bytes),
+        interrupted,
+    };
+    let mut say = |point: &StudyPoint, filters: usize| {
+        let n = point.n().map_or_else(String::new, |n| format!(", n = {}", grouped(n)));
+        let parameters = point.parameters();
+        let comma = if parameters.is_empty() { "" } else { ", " };
+        eprintln!("study {}{n}{comma}{parameters}: {filters} measurements", point.study());
+    };
+    let path = folder.path().to_path_buf();
+    let finish = runner.run(&plan.units_left(samples), &mut say, &mut |record| {
+        let sample = Sample::Study(record);
+        folder.append(std::slice::from_ref(&sample))?;
+        samples.push(sample);
+        Ok(())
+    })?;
+    folder::write_studies(&path, &info.run, &derive::studies(samples))?;
+    Ok(finish)
+}
+
+/// Whether one of ours broke a promise in a study. Peers may: that is what some studies are about.
+fn is_defect(record: &Record) -> bool {
+    record.status == Status::VerifyFailed
+        && registry::filter(&record.filter).is_some_and(|filter| filter.peer.is_none())
 }
 
 /// The number of finished groups.
@@ -473,7 +551,9 @@ fn write_results(path: &Path, header: &Header, mut info: RunInfo, samples: &[Sam
     let cells = derive::cells(header, samples);
     folder::write_cells(path, &cells)?;
     let runs = [(info, cells)];
-    let file = folder::write_report(path, &report::render(&runs)?)?;
+    let studies = derive::studies(samples);
+    let shown = report::Results { info: &runs[0].0, cells: &runs[0].1, studies: &studies };
+    let file = folder::write_report(path, &report::render(&[shown])?)?;
     // Last, since a run that says it is finished is not touched again.
     folder::write_run(path, &runs[0].0)?;
     Ok((file, runs))

@@ -29,7 +29,7 @@ fn a_browser_shows_the_report() -> Result<()> {
     } else {
         let page = |name: &str, run| -> Result<PathBuf> {
             let path = folder.path().join(name);
-            fs::write(&path, bench_harness::report::render(&[run])?)?;
+            fs::write(&path, synthetic::page(&[run]))?;
             Ok(path)
         };
         vec![page("hostile.html", synthetic::hostile())?, page("report.html", synthetic::run())?]

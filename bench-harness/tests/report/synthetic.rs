@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use amq::theory::{blocked, bloom, bounds, cuckoo, fuse, quotient, ribbon, xor};
+use bench_harness::report::{Results, render};
 use bench_harness::store::cell::{Cell, Hashing, Mode, SCHEMA, Status, Workload};
 use bench_harness::store::run::{Cache, Compiler, FilterInfo, KeyInfo, Machine, NoiseFloor, RunInfo};
 
@@ -256,6 +257,11 @@ fn line_time(bytes: f64) -> f64 {
 pub(crate) const RATES: [f64; 4] = [5e-2, 1e-2, 1e-3, 1e-4];
 /// Its sizes.
 pub(crate) const COUNTS: [u64; 5] = [1_000, 11_511, 100_000, 1_000_000, 10_000_000];
+
+/// The page of these runs.
+pub(crate) fn page(runs: &[(RunInfo, Vec<Cell>)]) -> String {
+    render(&runs.iter().map(Results::from).collect::<Vec<_>>()).unwrap()
+}
 
 /// The run and its cells.
 pub(crate) fn run() -> (RunInfo, Vec<Cell>) {

@@ -190,6 +190,12 @@ pub struct Histogram {
 pub trait Stats: Amq {
     /// Histograms over the whole table. Linear in it.
     fn histograms(&self) -> Vec<Histogram>;
+
+    /// How many records the last single insertion moved to another slot, 0 before the first; `None` where the family does not
+    /// count them. Constant time.
+    fn moved_by_last_insert(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// Filters that can be given more room without their keys.

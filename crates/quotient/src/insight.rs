@@ -56,6 +56,10 @@ impl<L: Layout, S: Store> Stats for Filter<L, S> {
     fn histograms(&self) -> Vec<Histogram> {
         Lengths::of(&self.header.layout, self.table.bytes()).into_histograms()
     }
+
+    fn moved_by_last_insert(&self) -> Option<u64> {
+        Some(self.moved)
+    }
 }
 
 /// Run lengths and cluster lengths.
