@@ -5,10 +5,12 @@ use std::collections::HashMap;
 use amq::Capability;
 use amq::theory::bounds;
 
+use super::Results;
 use super::format::{Shown, number, range, rate, rate_range};
 use crate::store::cell::{Cell, Hashing, Mode, Status, Workload};
 use crate::store::derive::noise_key;
 use crate::store::run::{FilterInfo, NoiseFloor, RunInfo};
+use crate::store::study::Record;
 
 /// Fewer hits than this, and the measured rate is too coarse to judge space by: the expected one takes its place.
 const HITS_FOR_SPACE: u64 = 100;
@@ -307,9 +309,15 @@ pub(crate) struct Run<'a> {
     pub(crate) entries: Vec<Entry<'a>>,
     /// The key set that figures show, where a run has several.
     pub(crate) keys: &'a str,
+    /// What studies found.
+    pub(crate) studies: &'a [Record],
 }
 
 impl<'a> Run<'a> {
+    pub(crate) fn of(Results { info, cells, studies }: Results<'a>) -> Self {
+        Self { studies, ..Self::new(info, cells) }
+    }
+
     pub(crate) fn new(info: &'a RunInfo, rows: &'a [Cell]) -> Self {
         let mut filters: Vec<Filter> = info.filters.iter().map(from_info).collect();
         let mut groups: Vec<(usize, Vec<&Cell>)> = Vec::new();
@@ -330,7 +338,7 @@ impl<'a> Run<'a> {
         let entries: Vec<_> =
             groups.into_iter().filter_map(|(filter, rows)| Entry::of(rows, filter)).collect();
         let keys = most_frequent_keys(&entries);
-        Self { info, filters, entries, keys }
+        Self { info, filters, entries, keys, studies: &[] }
     }
 
     pub(crate) fn filter(&self, entry: &Entry) -> &Filter {

@@ -17,6 +17,7 @@ use self::plots::{Figure, Table};
 pub use self::standalone::figures;
 use crate::store::cell::Cell;
 use crate::store::run::RunInfo;
+use crate::store::study::Record;
 use crate::summary::{self, Choice, Group};
 
 #[derive(Template)]
@@ -72,14 +73,32 @@ impl Table {
     }
 }
 
+/// A run's results, as the report takes them.
+#[derive(Clone, Copy, Debug)]
+pub struct Results<'a> {
+    /// Where they come from.
+    pub info: &'a RunInfo,
+    /// Every cell.
+    pub cells: &'a [Cell],
+    /// What studies found.
+    pub studies: &'a [Record],
+}
+
+impl<'a> From<&'a (RunInfo, Vec<Cell>)> for Results<'a> {
+    /// Those of a run without studies.
+    fn from((info, cells): &'a (RunInfo, Vec<Cell>)) -> Self {
+        Self { info, cells, studies: &[] }
+    }
+}
+
 /// The report of these runs as an HTML page.
 ///
 /// Runs are shown side by side and never mixed: times of two runs are not comparable without a common floor.
 ///
 /// # Errors
 /// If a figure or the page cannot be written, which no data should cause.
-pub fn render(runs: &[(RunInfo, Vec<Cell>)]) -> Result<String> {
-    let runs: Vec<Run> = runs.iter().map(|(info, cells)| Run::new(info, cells)).collect();
+pub fn render(runs: &[Results<'_>]) -> Result<String> {
+    let runs: Vec<Run> = runs.iter().map(|&results| Run::of(results)).collect();
     let names: Vec<String> = runs.iter().map(|run| run.info.run.clone()).collect();
     let page = Page {
         title: if names.is_empty() {
@@ -219,7 +238,7 @@ mod tests {
     #[test]
     fn a_run_without_cells_gives_a_page() {
         for runs in [vec![], vec![(info(), vec![])], vec![(info(), vec![]), (info(), vec![])]] {
-            let page = render(&runs).unwrap();
+            let page = render(&runs.iter().map(Results::from).collect::<Vec<_>>()).unwrap();
             assert!(page.contains("</html>"));
         }
     }

@@ -2,11 +2,10 @@
 
 use anyhow::{Context as _, Result};
 
+use super::Results;
 use super::data::Run;
 use super::format::slug;
 use super::plots::{self, Figure};
-use crate::store::cell::Cell;
-use crate::store::run::RunInfo;
 
 /// The page's colours, light and dark, and the looks of its drawings.
 const STYLE: &str = include_str!("../../templates/style.css");
@@ -21,9 +20,10 @@ const GAP: u32 = 60;
 ///
 /// # Errors
 /// If a figure cannot be drawn, which no data should cause.
-pub fn figures(info: &RunInfo, cells: &[Cell]) -> Result<Vec<(String, String)>> {
-    let figures = plots::figures(&Run::new(info, cells))?;
-    figures.iter().map(|figure| Ok((format!("{}.svg", slug(&figure.title)), document(figure)?))).collect()
+pub fn figures(results: Results<'_>) -> Result<Vec<(String, String)>> {
+    let figures = plots::figures(&Run::of(results))?;
+    let drawn = figures.iter().filter(|figure| !figure.panels.is_empty());
+    drawn.map(|figure| Ok((format!("{}.svg", slug(&figure.title)), document(figure)?))).collect()
 }
 
 /// The panels of a figure, two in a row, on paper of the page's colour.

@@ -6,9 +6,13 @@ use super::super::data::{Entry, Run};
 use super::super::format::{Shown, count, number, round_rate, signed_percent};
 use super::axis::{Axis, Scale, Ticks};
 use super::panel::{Coordinate, Join, Panel};
-use super::{Figure, Table, Words, chart, groups, name, names, series};
+use super::{Figure, Table, Words, chart, groups, name, names, series, studies};
 
 pub(super) fn figure(run: &Run<'_>) -> Result<Option<Figure>> {
+    // The study says the same at more n.
+    if studies::has_space(run) {
+        return Ok(None);
+    }
     let Some((_, fpr)) = run.main_cell() else { return Ok(None) };
     let entries: Vec<&Entry> = run
         .rate_cells()

@@ -13,6 +13,7 @@ mod panel;
 mod rate_check;
 mod space_by_rate;
 mod space_by_time;
+mod studies;
 mod time_by_count;
 
 use anyhow::Result;
@@ -82,6 +83,7 @@ pub(crate) fn figures(run: &Run<'_>) -> Result<Vec<Figure>> {
     ] {
         figures.extend(figure(run)?);
     }
+    figures.extend(studies::figures(run)?);
     for (number, figure) in figures.iter_mut().enumerate() {
         figure.id = format!("{}-{number}-{}", slug(&run.info.run), figure.id);
     }

@@ -45,6 +45,8 @@ pub(crate) struct Series {
 pub(crate) enum Join {
     /// In order of x, joined by lines, labelled at the right end.
     Line,
+    /// As a line, but so many points that only the last is marked.
+    Curve,
     /// Points, each labelled beside itself.
     Points,
     /// Points without labels: the legend names them.
@@ -289,7 +291,7 @@ impl Frame<'_> {
             }
             notes.bounds += usize::from(x.bound || y.bound);
         }
-        if series.join == Join::Line {
+        if matches!(series.join, Join::Line | Join::Curve) {
             places.sort_by(|a, b| a.0.total_cmp(&b.0));
             if places.len() > 1 {
                 canvas.line(&places, ink, 2)?;
@@ -298,7 +300,8 @@ impl Frame<'_> {
                 labels.push(RightLabel { y, text: series.label.clone(), ink });
             }
         }
-        places.into_iter().try_for_each(|at| draw_marker(canvas, at, series.style))
+        let unmarked = if series.join == Join::Curve { places.len().saturating_sub(1) } else { 0 };
+        places.into_iter().skip(unmarked).try_for_each(|at| draw_marker(canvas, at, series.style))
     }
 
     /// Error bars, and arrows where a number is only a bound.
