@@ -205,7 +205,7 @@ fn quoted(word: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::store::run::{Compiler, KeyInfo, Machine};
 

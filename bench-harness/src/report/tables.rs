@@ -5,6 +5,8 @@ use amq::Capability;
 use super::data::{Entry, Operation, Run, Wish};
 use super::format::{Shown, bytes, count, number, percent, rate, round_rate};
 use super::plots::Table;
+use crate::store::derive::disturbances;
+use crate::store::run::{Disturbance, Drift, Uniformity};
 
 /// Which filter can do what.
 pub(crate) fn capabilities(run: &Run<'_>) -> Table {
@@ -63,7 +65,7 @@ pub(crate) fn provenance(run: &Run<'_>) -> (Vec<(&'static str, String)>, Vec<Str
         Some(true) => format!("{} with uncommitted changes", info.revision),
         _ => info.revision.clone(),
     };
-    let rows = vec![
+    let mut rows = vec![
         ("run", info.run.clone()),
         ("sweep", format!("{}, {} repetitions, seed {}", info.sweep, info.repetitions, info.seed)),
         ("started", info.started.clone()),
@@ -115,7 +117,26 @@ pub(crate) fn provenance(run: &Run<'_>) -> (Vec<(&'static str, String)>, Vec<Str
         ),
         ("noise floor", or_unknown(noise.join("; "))),
     ];
+    rows.extend(judgements(run));
     (rows, warnings(run))
+}
+
+/// What the samples of all groups together say about the machine and the filters.
+fn judgements(run: &Run<'_>) -> [(&'static str, String); 2] {
+    let unknown = || "not known".to_owned();
+    let drift = run.info.drift.map_or_else(unknown, |drift| {
+        let Drift { groups, compute, memory } = drift;
+        format!("{} computing, {} reading memory, over {groups} groups", percent(compute), percent(memory))
+    });
+    let uniformity = run.info.uniformity.map_or_else(unknown, |uniformity| {
+        let Uniformity { cells, distance, p } = uniformity;
+        format!(
+            "{cells} randomised p-values lie {} from uniform at most (Kolmogorov-Smirnov p = {})",
+            number(distance),
+            number(p)
+        )
+    });
+    [("drift between groups", drift), ("false positives of all cells", uniformity)]
 }
 
 /// How the largest table compares with the last-level cache.
@@ -150,18 +171,13 @@ fn warnings(run: &Run<'_>) -> Vec<String> {
     if info.noise.is_empty() {
         warnings.push("No noise floor was measured: differences in time may be noise.".to_owned());
     }
-    for (workload, noise) in info.noise.iter().filter(|(_, noise)| noise.p95 > 0.1) {
-        warnings.push(format!(
-            "The noise floor of {workload} is {}: smaller differences in time mean nothing.",
-            percent(noise.p95)
-        ));
-    }
-    if let Some(steal) = info.machine.steal.filter(|&steal| steal > 0.01) {
-        warnings.push(format!("{} of the time was taken by other guests of the machine.", percent(steal)));
-    }
-    if let Some(load) = info.machine.load_average.filter(|&load| load > f64::from(info.machine.cores) * 0.5) {
-        warnings.push(format!("The machine was busy at the start: load average {}.", number(load)));
-    }
+    // Runs of earlier versions were not judged when they ended.
+    let disturbances = info.noisy.clone().unwrap_or_else(|| disturbances(info));
+    warnings.extend(
+        disturbances
+            .into_iter()
+            .map(|Disturbance { seen, remedy }| format!("Noisy machine: {seen}. Remedy: {remedy}.")),
+    );
     let defects: Vec<String> = run
         .entries
         .iter()

@@ -10,7 +10,8 @@ mod goodness;
 mod order;
 
 pub use binomial::{
-    Interval, agrees, binomial_at_least, binomial_at_most, binomial_p_value, clopper_pearson, z_score,
+    Interval, agrees, binomial_at_least, binomial_at_most, binomial_p_value, binomial_randomised,
+    clopper_pearson, z_score,
 };
 pub use goodness::{chi_square_p_value, chi_square_statistic, ks_p_value, ks_statistic, normal_p_value};
 pub use order::{MedianRanks, median, median_interval, median_ranks};

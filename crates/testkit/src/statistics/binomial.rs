@@ -109,6 +109,18 @@ pub fn binomial_p_value(hits: u64, trials: u64, p: f64) -> f64 {
     (2.0 * binomial_at_most(hits, trials, p).min(binomial_at_least(hits, trials, p))).min(1.0)
 }
 
+/// The randomised lower tail: P(X < hits) + `v` P(X = hits). With a `v` drawn uniformly from [0, 1) it is uniform on [0, 1] under
+/// the rate `p`, however coarse the counts are; so many such values together can be tested against the uniform distribution.
+///
+/// # Panics
+/// If `hits > trials`, or `p` is not in [0, 1].
+pub fn binomial_randomised(hits: u64, trials: u64, p: f64, v: f64) -> f64 {
+    assert!(hits <= trials, "{hits} hits in {trials} trials");
+    let below = hits.checked_sub(1).map_or(0.0, |less| binomial_at_most(less, trials, p));
+    let up_to = binomial_at_most(hits, trials, p);
+    below + v * (up_to - below)
+}
+
 /// Whether `hits` among `trials` can come from the rate `p`: |z| ≤ 4 where at least 100 hits are expected, and else an exact
 /// p-value above 6·10^-5, which is as strict. A true rate is refused once in some 16,000 independent tests.
 ///
@@ -286,6 +298,21 @@ mod tests {
                     assert_close(binomial_at_most(k, n, p), (0..=k).map(mass).sum(), 1e-11);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn randomised_tails_tile_the_unit_interval() {
+        for (n, p) in [(1, 0.3), (7, 0.01), (7, 0.5), (40, 0.9)] {
+            let mut end = 0.0;
+            for hits in 0..=n {
+                assert_close(binomial_randomised(hits, n, p, 0.0) + 1.0, end + 1.0, 1e-14);
+                let width = binomial_at_most(hits, n, p) - end;
+                let middle = binomial_randomised(hits, n, p, 0.5);
+                assert!((middle - end - width / 2.0).abs() < 1e-14, "{hits} of {n} at {p}: {middle}");
+                end += width;
+            }
+            assert_eq!(end, 1.0);
         }
     }
 

@@ -1,12 +1,20 @@
 //! From samples to cells: medians, intervals, ratios. A pure function, so that a report can always be made again.
+//!
+//! [`rates`] is about false positives, [`steadiness`] about the machine.
 
-use std::collections::{BTreeMap, BTreeSet};
+pub mod rates;
+pub mod steadiness;
+
+use std::collections::BTreeMap;
 
 use amq::Capability;
-use amq_testkit::statistics::{binomial_p_value, clopper_pearson, median, median_interval, z_score};
+use amq_testkit::statistics::{median, median_interval};
 
+use self::rates::Rate;
+pub use self::rates::uniformity;
+pub use self::steadiness::{disturbances, drift, noise, noise_key};
 use super::cell::{Cell, Mode, SCHEMA, Status, Workload};
-use super::run::{FilterInfo, NoiseFloor};
+use super::run::FilterInfo;
 use super::sample::{Access, Facts, Fault, Floor, GroupStart, Header, Point, Sample, Time, Verify, Work};
 use super::study::Record;
 
@@ -79,6 +87,8 @@ fn common(header: &Header, start: &GroupStart, verdict: &Verify, filter: &Filter
     let n = start.point.n();
     let per_key = |bits: u64| bits as f64 / n as f64;
     let rate = Rate::of(facts);
+    let seeds = rates::of_seeds(start.seed, facts);
+    let expected = rates::Expectation::of(facts, &seeds);
     let (fpr_target, alpha_target, r_target) = match start.point {
         Point::Rate { fpr, .. } => (Some(fpr), None, None),
         Point::Load { alpha, r, .. } => (None, (filter.kind == "table").then_some(alpha), Some(r)),
@@ -130,38 +140,10 @@ fn common(header: &Header, start: &GroupStart, verdict: &Verify, filter: &Filter
         records: Some(start.records.unwrap_or(n)),
         floor_chain_multiple: None,
         floor_stream_multiple: None,
-        fpr_p_randomised: None,
-        fpr_seeds: None,
-        fpr_expected_mean: None,
-        fpr_predicted_z: None,
-    }
-}
-
-/// The measured rate of a cell.
-#[derive(Clone, Copy)]
-struct Rate {
-    fpr: f64,
-    low: f64,
-    high: f64,
-    z: Option<f64>,
-    p: Option<f64>,
-}
-
-impl Rate {
-    fn of(facts: &Facts) -> Option<Self> {
-        let (queries, hits) = facts
-            .fpr_queries
-            .zip(facts.fpr_hits)
-            .filter(|&(queries, hits)| hits <= queries && queries > 0)?;
-        let interval = clopper_pearson(hits, queries, 0.95);
-        let expected = facts.fpr_expected.filter(|expected| (0.0..=1.0).contains(expected));
-        Some(Self {
-            fpr: hits as f64 / queries as f64,
-            low: interval.low,
-            high: interval.high,
-            z: expected.map(|expected| z_score(hits, queries, expected)).filter(|z| z.is_finite()),
-            p: expected.map(|expected| binomial_p_value(hits, queries, expected)),
-        })
+        fpr_p_randomised: seeds.first().and_then(|seed| rates::randomised(&verdict.filter, seed)),
+        fpr_seeds: u32::try_from(seeds.len()).ok().filter(|&seeds| seeds > 0),
+        fpr_expected_mean: expected.map(|expected| expected.mean),
+        fpr_predicted_z: expected.and_then(|expected| expected.z_of_predicted),
     }
 }
 
@@ -241,45 +223,6 @@ pub fn relative_spread(values: &[f64]) -> Option<f64> {
     let half = sorted.len().div_ceil(2);
     let (mut lower, mut upper) = (sorted[..half].to_vec(), sorted[sorted.len() - half..].to_vec());
     Some((median(&mut upper)? - median(&mut lower)?) / middle)
-}
-
-/// By workload and mode, how far a filter and its twin lie apart, over all groups and hit ratios.
-pub fn noise(samples: &[Sample]) -> BTreeMap<String, NoiseFloor> {
-    /// What is known under one name.
-    #[derive(Default)]
-    struct Known {
-        groups: BTreeSet<usize>,
-        apart: Vec<f64>,
-    }
-    let mut known: BTreeMap<String, Known> = BTreeMap::new();
-    for (&number, group) in &by_group(samples) {
-        for twin in group.times.iter().filter(|time| time.twin) {
-            let same = |time: &&&Time| !time.twin && time.filter == twin.filter && time.work == twin.work;
-            let Some(first) = group.times.iter().find(same) else { continue };
-            let (first, second) = (median(&mut first.ns.clone()), median(&mut twin.ns.clone()));
-            if let Some((first, second)) =
-                first.zip(second).filter(|&(first, second)| first > 0.0 && second > 0.0)
-            {
-                let known = known.entry(noise_key(twin.work.workload, twin.work.mode)).or_default();
-                known.groups.insert(number);
-                known.apart.push((second / first).ln().abs());
-            }
-        }
-    }
-    known
-        .into_iter()
-        .filter_map(|(key, Known { groups, mut apart })| {
-            let middle = median(&mut apart)?;
-            // The nearest rank; with fewer than 20 values the largest.
-            let p95 = *apart.get((apart.len() * 95).div_ceil(100).saturating_sub(1))?;
-            Some((key, NoiseFloor { pairs: u32::try_from(groups.len()).ok()?, median: middle, p95 }))
-        })
-        .collect()
-}
-
-/// The name under which [`noise`] is known.
-pub fn noise_key(workload: Workload, mode: Mode) -> String {
-    format!("{} {}", workload.name(), mode_name(mode))
 }
 
 /// The name of a mode in `cells.csv`.
@@ -469,31 +412,5 @@ mod tests {
         assert_eq!(floor_multiple(&[], &[]), None);
         // Quartiles of 1..=5: 2 and 4.
         assert_eq!(relative_spread(&[5.0, 1.0, 4.0, 2.0, 3.0]), Some(2.0 / 3.0));
-    }
-
-    #[test]
-    fn the_noise_is_the_nearest_rank() {
-        let mut samples = Vec::new();
-        for group in 0..20_u32 {
-            let ratio = (f64::from(group) / 100.0).exp();
-            // Whichever of the two is the faster.
-            let (first, second) = if group % 2 == 0 { (1.0, ratio) } else { (ratio, 1.0) };
-            for (twin, ns) in [(false, first), (true, second)] {
-                let group = group as usize;
-                for hit_ratio in [Some(0.0), Some(1.0)] {
-                    samples.push(Sample::Time(Time {
-                        group,
-                        filter: "solid".into(),
-                        twin,
-                        work: Work { hit_ratio, ..LOOKUP },
-                        ns: vec![ns],
-                    }));
-                }
-            }
-        }
-        let noise = noise(&samples)["lookup single"];
-        assert_eq!(noise.pairs, 20, "groups, not hit ratios");
-        assert!((noise.median - 0.095).abs() < 1e-9, "{noise:?}");
-        assert!((noise.p95 - 0.18).abs() < 1e-9, "{noise:?}");
     }
 }
