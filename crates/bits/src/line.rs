@@ -32,6 +32,9 @@ pub const LINE: usize = 64;
 
 /// A way to handle lines that this processor has; holding the value proves it.
 pub trait Lines: Select {
+    /// Whether it compares all integers of a line in a few instructions. If not, to compare only those that matter is faster.
+    const WHOLE: bool;
+
     /// The `k`-th and the next one of `word`, counted from 0, alone; where there are fewer, fewer.
     fn pair(self, word: u64, k: u32) -> u64;
 
@@ -40,6 +43,9 @@ pub trait Lines: Select {
 
     /// Bit i is set where the little-endian integer in bytes 2i and 2i + 1 is `value`.
     fn equal_halves(self, line: &[u8; LINE], value: u16) -> u32;
+
+    /// Bit i is set where the integer in bits 80 + 12i to 91 + 12i is `value`, for the 36 integers that a line ends with.
+    fn equal_twelves(self, line: &[u8; LINE], value: u16) -> u64;
 
     /// Moves the bits `from .. to` of a line up by `by` below 64, to `from + by .. to + by` of at most 512. The lowest `by` of
     /// the bits moved keep what they had in their old place; everything else stays.
@@ -137,6 +143,8 @@ pub fn move_down(bytes: &mut [u8], from: u32, to: u32, by: u32) {
 }
 
 impl Lines for Portable {
+    const WHOLE: bool = false;
+
     #[inline]
     fn pair(self, word: u64, k: u32) -> u64 {
         let position = self.select_or_64(word, k);
@@ -175,6 +183,19 @@ impl Lines for Portable {
             let x = u64::from_le_bytes(word) ^ (LOW * u64::from(value));
             let zero = !(((x & LOW_FIFTEEN) + LOW_FIFTEEN) | x | LOW_FIFTEEN);
             equal |= (((zero >> 15).wrapping_mul(GATHER) >> 48 & 0xf) as u32) << (4 * i);
+        }
+        equal
+    }
+
+    #[inline]
+    fn equal_twelves(self, line: &[u8; LINE], value: u16) -> u64 {
+        let (_, fields) = line.split_at(10);
+        let (pairs, _) = fields.as_chunks::<3>();
+        let mut equal = 0;
+        for (i, &[low, middle, high]) in pairs.iter().enumerate() {
+            let first = u16::from_le_bytes([low, middle & 0xf]);
+            let second = u16::from_le_bytes([middle, high]) >> 4;
+            equal |= (u64::from(first == value) | u64::from(second == value) << 1) << (2 * i);
         }
         equal
     }
@@ -273,6 +294,11 @@ mod tests {
                 .map(|i| 1_u32 << i)
                 .sum::<u32>();
             assert_eq!(lines.equal_halves(&line, half), expected, "{line:?} {half}");
+            assert_ne!(expected, 0);
+            let twelve = |i: usize| (0..12).map(|j| u16::from(get_bit(&line, (80 + 12 * i + j) as u64)) << j).sum();
+            let value: u16 = twelve(at / 2 + round % 5);
+            let expected = (0..36).filter(|&i| twelve(i) == value).map(|i| 1_u64 << i).sum::<u64>();
+            assert_eq!(lines.equal_twelves(&line, value), expected, "{line:?} {value}");
             assert_ne!(expected, 0);
         }
         for round in 0..if cfg!(miri) { 20 } else { 20_000 } {

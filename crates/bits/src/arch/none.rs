@@ -108,6 +108,8 @@ macro_rules! no_lines {
         }
 
         impl Lines for $name {
+            const WHOLE: bool = true;
+
             #[inline]
             fn pair(self, _word: u64, _k: u32) -> u64 {
                 match self {}
@@ -120,6 +122,11 @@ macro_rules! no_lines {
 
             #[inline]
             fn equal_halves(self, _line: &[u8; 64], _value: u16) -> u32 {
+                match self {}
+            }
+
+            #[inline]
+            fn equal_twelves(self, _line: &[u8; 64], _value: u16) -> u64 {
                 match self {}
             }
 

@@ -25,7 +25,7 @@ impl RankSelect {
     ) -> u64 {
         let Place { block, slot } = home.place;
         let base = self.base(block);
-        let Decoded { occupied, ends, starts, .. } = self.decode(bytes, base);
+        let Decoded { occupied, ends, starts, .. } = self.decode(bytes, block);
         let bit = 1 << slot;
         let is_there = occupied & bit != 0;
         // Where a run behind all homes up to this one may start: beyond this slot if that is full.
@@ -111,7 +111,7 @@ impl RankSelect {
         loop {
             let base = self.base(block);
             let size = self.size(block);
-            let decoded = self.decode(bytes, base);
+            let decoded = self.decode(bytes, block);
             let empty = first_empty(lines, decoded, slot);
             // The slot that is filled, or the last one, whose record leaves the block.
             let to = empty.min(size - 1);
@@ -157,7 +157,7 @@ impl RankSelect {
     ) -> bool {
         let Place { block, slot } = home.place;
         let base = self.base(block);
-        let Decoded { occupied, starts, .. } = self.decode(bytes, base);
+        let Decoded { occupied, starts, .. } = self.decode(bytes, block);
         if (occupied >> slot) & 1 == 0 {
             return false;
         }
@@ -215,7 +215,7 @@ impl RankSelect {
         loop {
             let base = self.base(block);
             let size = self.size(block);
-            let decoded = self.decode(bytes, base);
+            let decoded = self.decode(bytes, block);
             if entered > 0 {
                 // What records of earlier homes take moves at least.
                 from = decoded.starts.trailing_zeros();

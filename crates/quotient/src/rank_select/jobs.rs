@@ -82,8 +82,25 @@ impl<const R: u32> Job for Contains<'_, R> {
         let layout = constant::<R>(whole);
         let home = layout.home(digest);
         let Probe { found, leaves } = layout.probe(lines, bytes, home);
-        if leaves { contains_next(layout, whole, lines, bytes, home) } else { found }
+        if leaves { contains_next_apart::<L, R>(whole, lines, bytes, digest) } else { found }
     }
+}
+
+/// As [`contains_next`], in a function of its own: the registers that it uses need not be saved by each lookup.
+#[inline(never)]
+fn contains_next_apart<L: Lines, const R: u32>(
+    whole: &RankSelect,
+    lines: L,
+    bytes: &[u8],
+    digest: Digest,
+) -> bool {
+    lines.run(
+        #[inline(always)]
+        || {
+            let layout = constant::<R>(whole);
+            contains_next(layout, whole, lines, bytes, layout.home(digest))
+        },
+    )
 }
 
 /// Whether there is a record of a fingerprint whose run leaves the block of its home.

@@ -7,7 +7,7 @@
 
 use core::hint::select_unpredictable;
 
-use amq_bits::line::Lines;
+use amq_bits::line::{LINE, Lines};
 use amq_bits::word::low_mask;
 
 use super::place::{Place, Run};
@@ -35,55 +35,63 @@ pub(super) struct Decoded {
 }
 
 impl RankSelect {
+    /// The bytes in which the bit vectors of a block are, and where in them it starts. A block that is a line is taken as one, so that
+    /// it is checked once and not again for each field.
+    #[inline(always)]
+    pub(super) fn vectors<'a>(&self, bytes: &'a [u8], block: u64) -> (&'a [u8], usize) {
+        if self.shape.is_line() {
+            let (lines, _) = bytes.as_chunks::<LINE>();
+            // A block that is in the table has a number that is an index.
+            (&lines[usize::try_from(block).unwrap_or(usize::MAX)], 0)
+        } else {
+            (bytes, self.base(block))
+        }
+    }
+
     /// The bit vectors of a block, once.
     #[inline(always)]
-    pub(super) fn decode(&self, bytes: &[u8], base: usize) -> Decoded {
+    pub(super) fn decode(&self, bytes: &[u8], block: u64) -> Decoded {
+        let (bytes, base) = self.vectors(bytes, block);
         let (offset, occupied) = self.shape.head(bytes, base);
         let ends = self.shape.ends(bytes, base);
-        // An offset beyond the block leaves no end in it; 63 does too, and is a shift that exists.
-        let from = offset.min(63);
-        let starts = ((ends & (u64::MAX << from)) << 1) | (1 << from);
+        let starts = run_starts(ends, offset);
         Decoded { occupied, ends, starts, offset }
     }
 
     /// Looks for a fingerprint in the block of its home.
     #[inline(always)]
     pub(super) fn probe<L: Lines>(&self, lines: L, bytes: &[u8], home: Home) -> Probe {
-        let base = self.base(home.place.block);
-        let slot = home.place.slot;
-        let Decoded { occupied, starts, .. } = self.decode(bytes, base);
+        let Place { block, slot } = home.place;
+        let Decoded { occupied, starts, .. } = self.decode(bytes, block);
         let is_there = (occupied >> slot) & 1;
         let rank = (occupied & ((1 << slot) - 1)).count_ones();
         let pair = lines.pair(starts, rank);
         let behind = pair & pair.wrapping_sub(1);
         let start = pair ^ behind;
-        // Nothing is stored before its home.
-        let run = behind.wrapping_sub(start) & (u64::MAX << slot);
-        let ends_here = behind != 0;
-        let is_there = is_there != 0;
-        let run = select_unpredictable(is_there & ends_here, run, 0);
-        let found = self.is_in(lines, bytes, base, run, home.remainder);
-        Probe { found, leaves: is_there && !ends_here }
+        // Nothing is stored before its home, and nothing at all without one. If the run does not end here, these are any slots.
+        let run = behind.wrapping_sub(start) & (is_there.wrapping_neg() << slot);
+        let found = self.is_in(lines, bytes, block, run, behind != 0, home.remainder);
+        // One comparison: of two, each would be a branch.
+        Probe { found, leaves: behind | (is_there ^ 1) == 0 }
     }
 
-    /// Whether the slots of a block that `run` masks, which are neighbours or none, hold a remainder.
+    /// Whether the slots of a block that `run` masks, which are neighbours or none, hold a remainder; anything if not `is_run`.
     #[inline(always)]
-    fn is_in<L: Lines>(&self, lines: L, bytes: &[u8], base: usize, run: u64, remainder: u64) -> bool {
-        if self.shape.r == 8
-            && let Some(line) = bytes.get(base..).and_then(|tail| tail.first_chunk())
-        {
-            // r = 8: byte 14 is slot 0.
-            let [low, ..] = remainder.to_le_bytes();
-            return (lines.equal_bytes(line, low) >> (self.shape.first / 8)) & run != 0;
-        }
-        if self.shape.r == 16
-            && let Some(line) = bytes.get(base..).and_then(|tail| tail.first_chunk())
-        {
-            let [low, high, ..] = remainder.to_le_bytes();
-            let equal = u64::from(lines.equal_halves(line, u16::from_le_bytes([low, high])));
-            return (equal >> (self.shape.first / 16)) & run != 0;
+    fn is_in<L: Lines>(
+        &self,
+        lines: L,
+        bytes: &[u8],
+        block: u64,
+        run: u64,
+        is_run: bool,
+        remainder: u64,
+    ) -> bool {
+        if L::WHOLE && matches!(self.shape.r, 8 | 12 | 16) {
+            return self.equal_slots(lines, bytes, block, remainder) & run != 0;
         }
         // As many remainders as a word holds, compared together.
+        let run = select_unpredictable(is_run, run, 0);
+        let base = self.base(block);
         let (mut slot, mut left) = (run.trailing_zeros(), run.count_ones());
         // No run: any slot will do, since nothing of it is looked at.
         slot &= 63 * u32::from(left != 0);
@@ -101,20 +109,33 @@ impl RankSelect {
         }
     }
 
+    /// The slots of a block that hold a remainder, for an r of 8, 12 or 16.
+    #[inline(always)]
+    fn equal_slots<L: Lines>(&self, lines: L, bytes: &[u8], block: u64, remainder: u64) -> u64 {
+        let (all, _) = bytes.as_chunks::<LINE>();
+        let line = &all[usize::try_from(block).unwrap_or(usize::MAX)];
+        let [low, high, ..] = remainder.to_le_bytes();
+        let half = u16::from_le_bytes([low, high]);
+        match self.shape.r {
+            8 => lines.equal_bytes(line, low) >> (self.shape.first / 8),
+            12 => lines.equal_twelves(line, half),
+            _ => u64::from(lines.equal_halves(line, half)) >> (self.shape.first / 16),
+        }
+    }
+
     /// Looks for a fingerprint whose run leaves the block of its home, in this block and the one behind it.
     #[inline(always)]
     pub(super) fn probe_next<L: Lines>(&self, lines: L, bytes: &[u8], home: Home) -> Probe {
         let Place { block, slot } = home.place;
-        let (base, size) = (self.base(block), self.size(block));
-        let Decoded { occupied, starts, offset, .. } = self.decode(bytes, base);
+        let (next, size) = (self.after(block), self.size(block));
+        let Decoded { occupied, starts, offset, .. } = self.decode(bytes, block);
         let rank = (occupied & ((1 << slot) - 1)).count_ones();
         // How many of the runs of this block's homes before this one end in it; and where its own may start, if that is in it.
         let ended = starts.count_ones() - 1;
         let start = lines.select_or_64(starts, rank).max(slot);
-        let next_base = self.base(self.after(block));
-        let next_ends = self.shape.ends(bytes, next_base);
-        let next_offset = offset.saturating_sub(u64::from(size)).min(63);
-        let next_starts = ((next_ends & (u64::MAX << next_offset)) << 1) | (1 << next_offset);
+        let (next_bytes, next_base) = self.vectors(bytes, next);
+        let next_ends = self.shape.ends(next_bytes, next_base);
+        let next_starts = run_starts(next_ends, offset.saturating_sub(u64::from(size)));
         let pair = lines.pair(next_starts, rank - ended.min(rank));
         let behind = pair & pair.wrapping_sub(1);
         if behind == 0 {
@@ -122,8 +143,8 @@ impl RankSelect {
         }
         let here = low_mask(size) & !low_mask(start);
         let there = behind - (pair ^ behind);
-        let found = self.is_in(lines, bytes, next_base, there, home.remainder)
-            || self.is_in(lines, bytes, base, here, home.remainder);
+        let found = self.is_in(lines, bytes, next, there, true, home.remainder)
+            | self.is_in(lines, bytes, block, here, true, home.remainder);
         Probe { found, leaves: false }
     }
 
@@ -166,6 +187,14 @@ impl RankSelect {
         });
         equal.count() as u64
     }
+}
+
+/// Where the runs of a block's homes may start, the first of them behind what earlier homes take and each other one behind an end.
+#[inline(always)]
+fn run_starts(ends: u64, offset: u64) -> u64 {
+    // An offset beyond the block leaves no end in it; 63 does too, and is a shift that exists.
+    let from = offset.min(63);
+    ((ends & (u64::MAX << from)) << 1) | (1 << from)
 }
 
 /// Remainders side by side in a word: as many as one unaligned load is sure to hold.

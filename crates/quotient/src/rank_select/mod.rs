@@ -70,12 +70,11 @@ struct Home {
 impl RankSelect {
     #[inline]
     fn home(&self, digest: Digest) -> Home {
-        let (quotient, remainder) = self.geometry.split(digest);
-        Home { place: self.place(quotient), remainder }
+        // As `Geometry::split` does, with an r that the compiler may know.
+        let (quotient, rest) = digest.scale_with_rest(self.geometry.slots());
+        Home { place: self.place(quotient), remainder: rest >> (64 - self.shape.r) }
     }
-}
 
-impl RankSelect {
     /// The same layout, with what follows from r known to the compiler.
     #[inline(always)]
     fn with_constant_r<const R: u32>(&self) -> Self {

@@ -1,12 +1,13 @@
 //! Lines by vector instructions.
 
 use core::arch::x86_64::{
-    __m512i, _mm256_cmpeq_epi8, _mm256_cmpeq_epi16, _mm256_loadu_si256, _mm256_movemask_epi8,
-    _mm256_packs_epi16, _mm256_permute4x64_epi64, _mm256_set1_epi8, _mm256_set1_epi16, _mm512_alignr_epi64,
-    _mm512_andnot_si512, _mm512_cmpeq_epi8_mask, _mm512_cmpeq_epi16_mask, _mm512_loadu_si512,
-    _mm512_max_epi64, _mm512_set1_epi8, _mm512_set1_epi16, _mm512_set1_epi64, _mm512_setr_epi64,
-    _mm512_setzero_si512, _mm512_shldv_epi64, _mm512_shrdv_epi64, _mm512_sllv_epi64, _mm512_storeu_si512,
-    _mm512_sub_epi64, _mm512_ternarylogic_epi64, _pdep_u64,
+    __m512i, _mm256_and_si256, _mm256_cmpeq_epi8, _mm256_cmpeq_epi16, _mm256_loadu_si256, _mm256_movemask_epi8,
+    _mm256_packs_epi16, _mm256_permute4x64_epi64, _mm256_set1_epi8, _mm256_set1_epi16, _mm256_set1_epi32,
+    _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_xor_si256, _mm512_alignr_epi64, _mm512_andnot_si512,
+    _mm512_cmpeq_epi8_mask, _mm512_cmpeq_epi16_mask, _mm512_loadu_si512, _mm512_max_epi64, _mm512_set1_epi8,
+    _mm512_set1_epi16, _mm512_set1_epi32, _mm512_set1_epi64, _mm512_setr_epi64, _mm512_setzero_si512,
+    _mm512_shldv_epi64, _mm512_shrdv_epi64, _mm512_shuffle_epi8, _mm512_sllv_epi64, _mm512_storeu_si512,
+    _mm512_sub_epi64, _mm512_ternarylogic_epi64, _mm512_testn_epi8_mask, _mm512_xor_si512, _pdep_u64, _pext_u64,
 };
 use std::sync::OnceLock;
 
@@ -91,6 +92,65 @@ fn equal_halves_avx2(line: &[u8; LINE], value: u16) -> u32 {
     _mm256_movemask_epi8(_mm256_permute4x64_epi64::<0b11_01_10_00>(packed)).cast_unsigned()
 }
 
+/// Constants for the 36 integers of 12 bits that a line ends with: 18 pairs of three bytes each, in the middle byte of which the
+/// first integer has its high bits and the second its low ones.
+struct Twelves {
+    /// Of each byte, which of a pair's three it is.
+    part: [u8; LINE],
+    /// The bits of the first integer, and all of the third byte.
+    first: [u8; LINE],
+    /// The bits of the second integer, and all of the first byte.
+    second: [u8; LINE],
+    /// The bytes in which integers start.
+    starts: u64,
+}
+
+static TWELVES: Twelves = {
+    let mut twelves = Twelves { part: [0; LINE], first: [0xff; LINE], second: [0xff; LINE], starts: 0 };
+    let mut at = 10;
+    while at < LINE {
+        (twelves.part[at], twelves.part[at + 1], twelves.part[at + 2]) = (0, 1, 2);
+        (twelves.first[at + 1], twelves.second[at + 1]) = (0x0f, 0xf0);
+        twelves.starts |= 3 << at;
+        at += 3;
+    }
+    twelves
+};
+
+/// From the bytes whose bits of the first and of the second integers are as they should be: an integer is, if that holds for the
+/// byte in which it starts and for the next.
+#[inline]
+#[target_feature(enable = "bmi1,bmi2,lzcnt,popcnt")]
+fn twelves(first: u64, second: u64) -> u64 {
+    _pext_u64(second & (first >> 1), TWELVES.starts)
+}
+
+/// Two equal integers of 12 bits side by side.
+#[inline]
+fn twelve_twice(value: u16) -> i32 {
+    i32::from(value & 0xfff) * 0x1001
+}
+
+#[inline]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn equal_twelves_avx2(line: &[u8; LINE], value: u16) -> u64 {
+    let value = _mm256_set1_epi32(twelve_twice(value));
+    let half = |at: usize| {
+        let load = |bytes: &[u8; LINE]| {
+            // SAFETY: (1) `at` is 0 or 32, and both halves of the 64 bytes are behind a reference. (2) The load needs no alignment.
+            unsafe { _mm256_loadu_si256(bytes.as_ptr().add(at).cast()) }
+        };
+        let differences = _mm256_xor_si256(load(line), _mm256_shuffle_epi8(value, load(&TWELVES.part)));
+        let equal = |mask: &[u8; LINE]| {
+            let zero = _mm256_cmpeq_epi8(_mm256_and_si256(differences, load(mask)), _mm256_setzero_si256());
+            u64::from(_mm256_movemask_epi8(zero).cast_unsigned())
+        };
+        (equal(&TWELVES.first), equal(&TWELVES.second))
+    };
+    let (low, high) = (half(0), half(32));
+    twelves(low.0 | high.0 << 32, low.1 | high.1 << 32)
+}
+
 /// The first bit of each word of a line.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
@@ -158,6 +218,17 @@ fn equal_halves_avx512(line: &[u8; LINE], value: u16) -> u32 {
 }
 
 #[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn equal_twelves_avx512(line: &[u8; LINE], value: u16) -> u64 {
+    let value = _mm512_shuffle_epi8(_mm512_set1_epi32(twelve_twice(value)), load(&TWELVES.part));
+    let differences = _mm512_xor_si512(load(line), value);
+    twelves(
+        _mm512_testn_epi8_mask(differences, load(&TWELVES.first)),
+        _mm512_testn_epi8_mask(differences, load(&TWELVES.second)),
+    )
+}
+
+#[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn with_avx2<R>(work: impl FnOnce() -> R) -> R {
     work()
@@ -184,6 +255,8 @@ impl Select for WideLines {
 }
 
 impl Lines for WideLines {
+    const WHOLE: bool = true;
+
     #[inline]
     fn pair(self, word: u64, k: u32) -> u64 {
         // SAFETY: (1) a `WideLines` is made only by `detect`, after all features of the function were found.
@@ -200,6 +273,12 @@ impl Lines for WideLines {
     fn equal_halves(self, line: &[u8; LINE], value: u16) -> u32 {
         // SAFETY: (1) a `WideLines` is made only by `detect`, after all features of the function were found.
         unsafe { equal_halves_avx2(line, value) }
+    }
+
+    #[inline]
+    fn equal_twelves(self, line: &[u8; LINE], value: u16) -> u64 {
+        // SAFETY: (1) a `WideLines` is made only by `detect`, after all features of the function were found.
+        unsafe { equal_twelves_avx2(line, value) }
     }
 
     #[inline]
@@ -229,6 +308,8 @@ impl Select for WiderLines {
 }
 
 impl Lines for WiderLines {
+    const WHOLE: bool = true;
+
     #[inline]
     fn pair(self, word: u64, k: u32) -> u64 {
         // SAFETY: (1) a `WiderLines` is made only by `detect`, after all features of the function were found.
@@ -245,6 +326,12 @@ impl Lines for WiderLines {
     fn equal_halves(self, line: &[u8; LINE], value: u16) -> u32 {
         // SAFETY: (1) a `WiderLines` is made only by `detect`, after all features of the function were found.
         unsafe { equal_halves_avx512(line, value) }
+    }
+
+    #[inline]
+    fn equal_twelves(self, line: &[u8; LINE], value: u16) -> u64 {
+        // SAFETY: (1) a `WiderLines` is made only by `detect`, after all features of the function were found.
+        unsafe { equal_twelves_avx512(line, value) }
     }
 
     #[inline]
