@@ -38,6 +38,21 @@ pub trait Lines: Select {
     /// The `k`-th and the next one of `word`, counted from 0, alone; where there are fewer, fewer.
     fn pair(self, word: u64, k: u32) -> u64;
 
+    /// The first bit i from `from` on up to which, itself included, `a` has fewer ones than `b`; 64 if there is none.
+    #[inline]
+    fn first_fewer(self, a: u64, b: u64, from: u32) -> u32 {
+        let mut at = from.min(64);
+        while at < 64 {
+            // Where b has one more than a has up to here. If that is further on, so is the first bit of the kind.
+            let further = self.select_or_64(b, (a & low_mask(at + 1)).count_ones());
+            if further <= at {
+                break;
+            }
+            at = further;
+        }
+        at
+    }
+
     /// Bit i is set where byte i is `value`.
     fn equal_bytes(self, line: &[u8; LINE], value: u8) -> u64;
 
@@ -221,7 +236,7 @@ mod tests {
     use super::{LINE, Lines, move_down, move_up};
     use crate::arch::{WideLines, WiderLines};
     use crate::rank_select::Portable;
-    use crate::word::{clear_bit, get_bit, set_bit};
+    use crate::word::{clear_bit, get_bit, low_mask, set_bit};
 
     const SEED: u64 = 11;
 
@@ -295,7 +310,8 @@ mod tests {
                 .sum::<u32>();
             assert_eq!(lines.equal_halves(&line, half), expected, "{line:?} {half}");
             assert_ne!(expected, 0);
-            let twelve = |i: usize| (0..12).map(|j| u16::from(get_bit(&line, (80 + 12 * i + j) as u64)) << j).sum();
+            let twelve =
+                |i: usize| (0..12).map(|j| u16::from(get_bit(&line, (80 + 12 * i + j) as u64)) << j).sum();
             let value: u16 = twelve(at / 2 + round % 5);
             let expected = (0..36).filter(|&i| twelve(i) == value).map(|i| 1_u64 << i).sum::<u64>();
             assert_eq!(lines.equal_twelves(&line, value), expected, "{line:?} {value}");
@@ -308,7 +324,13 @@ mod tests {
                 2 => rng.next_u64() | rng.next_u64() | rng.next_u64(),
                 _ => [0, 1, 1 << 63, u64::MAX][round / 4 % 4],
             };
+            let other = rng.next_u64() & rng.next_u64() >> (round % 64);
             for k in 0..=65 {
+                for (a, b) in [(word, other), (other, word)] {
+                    let fewer = |i| (a & low_mask(i + 1)).count_ones() < (b & low_mask(i + 1)).count_ones();
+                    let expected = (k..64).find(|&i| fewer(i)).unwrap_or(64);
+                    assert_eq!(lines.first_fewer(a, b, k), expected, "{a:#x} {b:#x} {k}");
+                }
                 let ones = (0..64).filter(|&i| word >> i & 1 == 1);
                 let expected: u64 = ones.skip(k as usize).take(2).map(|i| 1 << i).sum();
                 assert_eq!(lines.pair(word, k), expected, "{word:#x} {k}");

@@ -1,12 +1,11 @@
 //! The operations as jobs: compiled once for each way to handle lines and, where it pays, with r as a constant.
 
-use core::hint::select_unpredictable;
-
 use amq::Digest;
 use amq_bits::line::{Job, Lines, dispatch};
 use amq_bits::prefetch::prefetch_read;
 
 use super::lookup::Probe;
+use super::place::Place;
 use super::{Home, RankSelect};
 use crate::layout::LOOK_AHEAD;
 
@@ -15,12 +14,12 @@ const ANY: u32 = 0;
 
 /// Dispatches a job for the layout's r: as a constant where lookups are to be fastest.
 macro_rules! for_r {
-    ($layout:expr, $job:ident { $($field:ident: $value:expr),* $(,)? }) => {
+    ($layout:expr, $job:ident $(of $edit:ident)? { $($field:ident: $value:expr),* $(,)? }) => {
         match $layout.shape.r {
-            8 => dispatch($job::<8> { layout: $layout, $($field: $value),* }),
-            12 => dispatch($job::<12> { layout: $layout, $($field: $value),* }),
-            16 => dispatch($job::<16> { layout: $layout, $($field: $value),* }),
-            _ => dispatch($job::<ANY> { layout: $layout, $($field: $value),* }),
+            8 => dispatch($job::<$($edit,)? 8> { layout: $layout, $($field: $value),* }),
+            12 => dispatch($job::<$($edit,)? 12> { layout: $layout, $($field: $value),* }),
+            16 => dispatch($job::<$($edit,)? 16> { layout: $layout, $($field: $value),* }),
+            _ => dispatch($job::<$($edit,)? ANY> { layout: $layout, $($field: $value),* }),
         }
     };
 }
@@ -51,20 +50,20 @@ pub(super) fn contains_batch(layout: &RankSelect, bytes: &[u8], digests: &[Diges
 
 #[inline]
 pub(super) fn insert(layout: &RankSelect, bytes: &mut [u8], digest: Digest) -> u64 {
-    for_r!(layout, Insert { bytes: bytes, digest: digest })
+    for_r!(layout, EditOne of Inserting { bytes: bytes, digest: digest, edit: Inserting })
 }
 
 pub(super) fn insert_batch(layout: &RankSelect, bytes: &mut [u8], digests: &[Digest]) -> u64 {
-    for_r!(layout, InsertBatch { bytes: bytes, digests: digests })
+    for_r!(layout, EditBatch of Inserting { bytes: bytes, digests: digests, edit: Inserting })
 }
 
 #[inline]
 pub(super) fn remove(layout: &RankSelect, bytes: &mut [u8], digest: Digest) -> bool {
-    for_r!(layout, Remove { bytes: bytes, digest: digest })
+    for_r!(layout, EditOne of Removing { bytes: bytes, digest: digest, edit: Removing }) != 0
 }
 
 pub(super) fn remove_batch(layout: &RankSelect, bytes: &mut [u8], digests: &[Digest]) -> u64 {
-    for_r!(layout, RemoveBatch { bytes: bytes, digests: digests })
+    for_r!(layout, EditBatch of Removing { bytes: bytes, digests: digests, edit: Removing })
 }
 
 struct Contains<'a, const R: u32> {
@@ -118,7 +117,9 @@ fn contains_next<L: Lines>(
 
 /// Homes some way ahead of the work, so that each is computed once.
 struct Ring {
-    homes: [Home; Self::LEN],
+    /// Block and slot, which is below 64, in one number.
+    places: [u64; Self::LEN],
+    remainders: [u64; Self::LEN],
 }
 
 impl Ring {
@@ -127,7 +128,7 @@ impl Ring {
     /// The first few homes, whose memory is asked for.
     #[inline(always)]
     fn new(layout: &RankSelect, bytes: &[u8], digests: &[Digest]) -> Self {
-        let mut ring = Self { homes: [layout.home(Digest::new(0)); Self::LEN] };
+        let mut ring = Self { places: [0; Self::LEN], remainders: [0; Self::LEN] };
         for (i, &digest) in digests.iter().take(LOOK_AHEAD).enumerate() {
             ring.put(layout, bytes, i, digest);
         }
@@ -136,9 +137,10 @@ impl Ring {
 
     #[inline(always)]
     fn put(&mut self, layout: &RankSelect, bytes: &[u8], i: usize, digest: Digest) {
-        let home = layout.home(digest);
-        prefetch_read(bytes, layout.base(home.place.block));
-        self.homes[i % Self::LEN] = home;
+        let Home { place, remainder } = layout.home(digest);
+        prefetch_read(bytes, layout.base(place.block));
+        self.places[i % Self::LEN] = place.block << 6 | u64::from(place.slot);
+        self.remainders[i % Self::LEN] = remainder;
     }
 
     /// The home of digest `i`, having asked for the memory of a later one.
@@ -147,7 +149,9 @@ impl Ring {
         if let Some(&later) = digests.get(i + LOOK_AHEAD) {
             self.put(layout, bytes, i + LOOK_AHEAD, later);
         }
-        self.homes[i % Self::LEN]
+        let place = self.places[i % Self::LEN];
+        let place = Place { block: place >> 6, slot: (place & 63) as u32 };
+        Home { place, remainder: self.remainders[i % Self::LEN] }
     }
 }
 
@@ -184,7 +188,7 @@ impl<const R: u32> Job for ContainsBatch<'_, R> {
                 put_off[waiting % ROUND] = i;
                 waiting += usize::from(leaves);
                 // The next line is asked for where it is needed, this one again where not.
-                let further = select_unpredictable(leaves, layout.shape.bytes as usize, 0);
+                let further = layout.shape.bytes as usize * usize::from(leaves);
                 prefetch_read(bytes, layout.base(home.place.block).wrapping_add(further));
             }
             for &i in &put_off[..waiting] {
@@ -195,80 +199,118 @@ impl<const R: u32> Job for ContainsBatch<'_, R> {
     }
 }
 
-struct Insert<'a, const R: u32> {
+/// What is done with a record, in the block of its home or beyond.
+trait Edit: Copy {
+    /// Does it, unless that leaves the block of the home: then nothing, and `None`.
+    fn here<L: Lines>(self, layout: &RankSelect, lines: L, bytes: &mut [u8], home: Home) -> Option<u64>;
+
+    /// Does it where it leaves the block of the home.
+    fn across<L: Lines>(self, layout: &RankSelect, lines: L, bytes: &mut [u8], home: Home) -> u64;
+
+    /// What a batch returns, from what it would so far and what its next edit did.
+    fn sum_up(self, before: u64, this: u64) -> u64;
+}
+
+/// Adds a record. Tells how many others moved, in a batch for the last one.
+#[derive(Clone, Copy)]
+struct Inserting;
+
+impl Edit for Inserting {
+    #[inline(always)]
+    fn here<L: Lines>(self, layout: &RankSelect, lines: L, bytes: &mut [u8], home: Home) -> Option<u64> {
+        layout.insert_here(lines, bytes, home).map(u64::from)
+    }
+
+    #[inline(always)]
+    fn across<L: Lines>(self, layout: &RankSelect, lines: L, bytes: &mut [u8], home: Home) -> u64 {
+        layout.insert_across(lines, bytes, home)
+    }
+
+    #[inline(always)]
+    fn sum_up(self, _: u64, this: u64) -> u64 {
+        this
+    }
+}
+
+/// Takes a record out. Tells how many that were, one or none, in a batch for all together.
+#[derive(Clone, Copy)]
+struct Removing;
+
+impl Edit for Removing {
+    #[inline(always)]
+    fn here<L: Lines>(self, layout: &RankSelect, lines: L, bytes: &mut [u8], home: Home) -> Option<u64> {
+        layout.remove_here(lines, bytes, home).map(u64::from)
+    }
+
+    #[inline(always)]
+    fn across<L: Lines>(self, layout: &RankSelect, lines: L, bytes: &mut [u8], home: Home) -> u64 {
+        layout.remove_across(lines, bytes, home).into()
+    }
+
+    #[inline(always)]
+    fn sum_up(self, before: u64, this: u64) -> u64 {
+        before + this
+    }
+}
+
+/// [`Edit::across`] in a function of its own, as with lookups.
+#[inline(never)]
+fn edit_across<E: Edit, L: Lines, const R: u32>(
+    whole: &RankSelect,
+    lines: L,
+    bytes: &mut [u8],
+    home: Home,
+    edit: E,
+) -> u64 {
+    lines.run(
+        #[inline(always)]
+        || edit.across(&constant::<R>(whole), lines, bytes, home),
+    )
+}
+
+struct EditOne<'a, E, const R: u32> {
     layout: &'a RankSelect,
     bytes: &'a mut [u8],
     digest: Digest,
+    edit: E,
 }
 
-impl<const R: u32> Job for Insert<'_, R> {
+impl<E: Edit, const R: u32> Job for EditOne<'_, E, R> {
     type Output = u64;
 
     #[inline(always)]
     fn run<L: Lines>(self, lines: L) -> u64 {
-        let layout = constant::<R>(self.layout);
-        layout.insert_record(self.layout, lines, self.bytes, layout.home(self.digest))
+        let Self { layout: whole, bytes, digest, edit } = self;
+        let layout = constant::<R>(whole);
+        let home = layout.home(digest);
+        edit.here(&layout, lines, bytes, home)
+            .unwrap_or_else(|| edit_across::<E, L, R>(whole, lines, bytes, home, edit))
     }
 }
 
-struct InsertBatch<'a, const R: u32> {
+struct EditBatch<'a, E, const R: u32> {
     layout: &'a RankSelect,
     bytes: &'a mut [u8],
     digests: &'a [Digest],
+    edit: E,
 }
 
-impl<const R: u32> Job for InsertBatch<'_, R> {
+impl<E: Edit, const R: u32> Job for EditBatch<'_, E, R> {
     type Output = u64;
 
     #[inline(always)]
     fn run<L: Lines>(self, lines: L) -> u64 {
-        let Self { layout: whole, bytes, digests } = self;
+        let Self { layout: whole, bytes, digests, edit } = self;
         let layout = constant::<R>(whole);
         let mut ring = Ring::new(&layout, bytes, digests);
-        let mut moved = 0;
+        let mut sum = 0;
         for i in 0..digests.len() {
             let home = ring.take(&layout, bytes, i, digests);
-            moved = layout.insert_record(whole, lines, bytes, home);
+            let this = edit
+                .here(&layout, lines, bytes, home)
+                .unwrap_or_else(|| edit_across::<E, L, R>(whole, lines, bytes, home, edit));
+            sum = edit.sum_up(sum, this);
         }
-        moved
-    }
-}
-
-struct Remove<'a, const R: u32> {
-    layout: &'a RankSelect,
-    bytes: &'a mut [u8],
-    digest: Digest,
-}
-
-impl<const R: u32> Job for Remove<'_, R> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn run<L: Lines>(self, lines: L) -> bool {
-        let layout = constant::<R>(self.layout);
-        layout.remove_record(self.layout, lines, self.bytes, layout.home(self.digest))
-    }
-}
-
-struct RemoveBatch<'a, const R: u32> {
-    layout: &'a RankSelect,
-    bytes: &'a mut [u8],
-    digests: &'a [Digest],
-}
-
-impl<const R: u32> Job for RemoveBatch<'_, R> {
-    type Output = u64;
-
-    #[inline(always)]
-    fn run<L: Lines>(self, lines: L) -> u64 {
-        let Self { layout: whole, bytes, digests } = self;
-        let layout = constant::<R>(whole);
-        let mut ring = Ring::new(&layout, bytes, digests);
-        let mut removed = 0;
-        for i in 0..digests.len() {
-            let home = ring.take(&layout, bytes, i, digests);
-            removed += u64::from(layout.remove_record(whole, lines, bytes, home));
-        }
-        removed
+        sum
     }
 }

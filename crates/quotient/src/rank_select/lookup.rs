@@ -63,8 +63,9 @@ impl RankSelect {
     pub(super) fn probe<L: Lines>(&self, lines: L, bytes: &[u8], home: Home) -> Probe {
         let Place { block, slot } = home.place;
         let Decoded { occupied, starts, .. } = self.decode(bytes, block);
-        let is_there = (occupied >> slot) & 1;
-        let rank = (occupied & ((1 << slot) - 1)).count_ones();
+        let from_home = occupied >> slot;
+        let is_there = from_home & 1;
+        let rank = occupied.count_ones() - from_home.count_ones();
         let pair = lines.pair(starts, rank);
         let behind = pair & pair.wrapping_sub(1);
         let start = pair ^ behind;
@@ -86,7 +87,7 @@ impl RankSelect {
         is_run: bool,
         remainder: u64,
     ) -> bool {
-        if L::WHOLE && matches!(self.shape.r, 8 | 12 | 16) {
+        if self.has_equal_slots::<L>() {
             return self.equal_slots(lines, bytes, block, remainder) & run != 0;
         }
         // As many remainders as a word holds, compared together.
@@ -109,9 +110,15 @@ impl RankSelect {
         }
     }
 
-    /// The slots of a block that hold a remainder, for an r of 8, 12 or 16.
+    /// Whether all remainders of a block are compared at once.
     #[inline(always)]
-    fn equal_slots<L: Lines>(&self, lines: L, bytes: &[u8], block: u64, remainder: u64) -> u64 {
+    pub(super) fn has_equal_slots<L: Lines>(&self) -> bool {
+        L::WHOLE && matches!(self.shape.r, 8 | 12 | 16)
+    }
+
+    /// The slots of a block that hold a remainder, for an r of 8, 12 or 16. Bits beyond the block mean nothing.
+    #[inline(always)]
+    pub(super) fn equal_slots<L: Lines>(&self, lines: L, bytes: &[u8], block: u64, remainder: u64) -> u64 {
         let (all, _) = bytes.as_chunks::<LINE>();
         let line = &all[usize::try_from(block).unwrap_or(usize::MAX)];
         let [low, high, ..] = remainder.to_le_bytes();
@@ -222,6 +229,17 @@ impl Fields {
         Self { count, r, low, high: low << (r - 1) }
     }
 
+    /// How many of the first `fields` remainders in `window`, or of all if it holds fewer, are at most `remainder`.
+    #[inline(always)]
+    pub(super) fn count_at_most(&self, window: u64, remainder: u64, fields: u32) -> u32 {
+        let wanted = self.low.wrapping_mul(remainder);
+        // Whether the lower bits of a field are at most those wanted: its highest bit, from which no borrow leaves the field.
+        let lower = (wanted | self.high) - (window & (self.high - self.low));
+        let at_most = (wanted & !window) | (!(wanted ^ window) & lower);
+        let fields = low_mask(fields.min(self.count) * self.r);
+        (at_most & self.high & fields).count_ones()
+    }
+
     /// Whether one of the first `fields` remainders in `window`, or of all if it holds fewer, is `remainder`.
     #[inline(always)]
     fn any_equal(&self, window: u64, remainder: u64, fields: u32) -> bool {
@@ -253,6 +271,9 @@ mod tests {
                     for count in 0..=fields.count + 1 {
                         let expected = (0..count.min(fields.count)).any(|i| at(i) == remainder);
                         assert_eq!(fields.any_equal(window, remainder, count), expected, "{window:#x} {r}");
+                        let at_most = (0..count.min(fields.count)).filter(|&i| at(i) <= remainder).count();
+                        let counted = fields.count_at_most(window, remainder, count);
+                        assert_eq!(counted as usize, at_most, "{window:#x} {r}");
                     }
                 }
             }

@@ -25,6 +25,7 @@
     reason = "what is not inlined into code compiled for the processor's features does not use them"
 )]
 
+mod across;
 mod check;
 mod edit;
 mod iterate;

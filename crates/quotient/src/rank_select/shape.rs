@@ -109,6 +109,25 @@ impl Shape {
         store_u64(bytes, base + byte as usize, word & !(self.mask << shift) | ends << shift);
     }
 
+    /// All before the remainders, in whole words that depend on nothing stored before.
+    #[inline(always)]
+    pub(super) fn set_vectors(&self, bytes: &mut [u8], base: usize, offset: u64, occupied: u64, ends: u64) {
+        debug_assert_eq!((occupied | ends) & !self.mask, 0);
+        // At most 120 bits.
+        let all = u128::from(offset) | u128::from(occupied) << 8 | u128::from(ends) << (8 + self.slots);
+        #[expect(clippy::cast_possible_truncation, reason = "64 bits of them")]
+        let word = |from: u32| (all >> from) as u64;
+        let (whole, rest) = (self.first / 8, self.first % 8);
+        store_u64(bytes, base, word(0));
+        store_u64(bytes, base + whole as usize - 8, word(whole * 8 - 64));
+        if rest != 0 {
+            let last = &mut bytes[base + whole as usize];
+            let high = u8::MAX << rest;
+            let [low, ..] = word(whole * 8).to_le_bytes();
+            *last = *last & high | low & !high;
+        }
+    }
+
     /// As [`set_remainder`](Shape::set_remainder), where this slot and all behind it in the block, and the start of the next block, are
     /// zeros: without a load that waits for the store before it.
     #[inline]
@@ -124,7 +143,9 @@ impl Shape {
     #[inline]
     pub(super) fn set_remainder(&self, bytes: &mut [u8], base: usize, slot: u32, remainder: u64) {
         let bit = self.first + slot * self.r;
-        let (offset, shift) = (base + (bit >> 3) as usize, bit & 7);
+        // The last words of a line end with it, so that the load is of what has been stored together.
+        let byte = if self.is_line() { (bit >> 3).min(LINE_BITS / 8 - 8) } else { bit >> 3 };
+        let (offset, shift) = (base + byte as usize, bit - byte * 8);
         let word = load_u64(bytes, offset);
         store_u64(bytes, offset, word & !(self.remainder_mask << shift) | remainder << shift);
     }
@@ -168,6 +189,21 @@ mod tests {
                 shape.set_ends(&mut bytes, base, 0x0066_6666_6666_6666 & shape.mask);
                 for slot in (0..shape.slots).rev() {
                     shape.set_remainder(&mut bytes, base, slot, pattern(slot));
+                }
+                if background != 0 {
+                    // The vectors together, over all of them inverted.
+                    let (offset, occupied) = shape.head(&bytes, base);
+                    let ends = shape.ends(&bytes, base);
+                    shape.set_vectors(
+                        &mut bytes,
+                        base,
+                        !offset & 0xff,
+                        !occupied & shape.mask,
+                        !ends & shape.mask,
+                    );
+                    assert_eq!(shape.head(&bytes, base), (!offset & 0xff, !occupied & shape.mask));
+                    assert_eq!(shape.ends(&bytes, base), !ends & shape.mask);
+                    shape.set_vectors(&mut bytes, base, offset, occupied, ends);
                 }
                 assert_eq!(shape.head(&bytes, base), (0xa5, 0x00aa_aaaa_aaaa_aaaa & shape.mask));
                 assert_eq!(shape.ends(&bytes, base), 0x0066_6666_6666_6666 & shape.mask);

@@ -1,25 +1,28 @@
 //! Lines by vector instructions.
 
 use core::arch::x86_64::{
-    __m512i, _mm256_and_si256, _mm256_cmpeq_epi8, _mm256_cmpeq_epi16, _mm256_loadu_si256, _mm256_movemask_epi8,
-    _mm256_packs_epi16, _mm256_permute4x64_epi64, _mm256_set1_epi8, _mm256_set1_epi16, _mm256_set1_epi32,
-    _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_xor_si256, _mm512_alignr_epi64, _mm512_andnot_si512,
-    _mm512_cmpeq_epi8_mask, _mm512_cmpeq_epi16_mask, _mm512_loadu_si512, _mm512_max_epi64, _mm512_set1_epi8,
-    _mm512_set1_epi16, _mm512_set1_epi32, _mm512_set1_epi64, _mm512_setr_epi64, _mm512_setzero_si512,
-    _mm512_shldv_epi64, _mm512_shrdv_epi64, _mm512_shuffle_epi8, _mm512_sllv_epi64, _mm512_storeu_si512,
-    _mm512_sub_epi64, _mm512_ternarylogic_epi64, _mm512_testn_epi8_mask, _mm512_xor_si512, _pdep_u64, _pext_u64,
+    __m512i, _mm256_and_si256, _mm256_cmpeq_epi8, _mm256_cmpeq_epi16, _mm256_loadu_si256,
+    _mm256_movemask_epi8, _mm256_packs_epi16, _mm256_permute4x64_epi64, _mm256_set1_epi8, _mm256_set1_epi16,
+    _mm256_set1_epi32, _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_xor_si256, _mm512_add_epi8,
+    _mm512_alignr_epi64, _mm512_and_si512, _mm512_andnot_si512, _mm512_cmpeq_epi8_mask,
+    _mm512_cmpeq_epi16_mask, _mm512_loadu_si512, _mm512_max_epi64, _mm512_movepi8_mask, _mm512_popcnt_epi8,
+    _mm512_popcnt_epi64, _mm512_set1_epi8, _mm512_set1_epi16, _mm512_set1_epi32, _mm512_set1_epi64,
+    _mm512_setr_epi64, _mm512_setzero_si512, _mm512_shldv_epi64, _mm512_shrdv_epi64, _mm512_shuffle_epi8,
+    _mm512_sllv_epi64, _mm512_storeu_si512, _mm512_sub_epi8, _mm512_sub_epi64, _mm512_ternarylogic_epi64,
+    _mm512_testn_epi8_mask, _mm512_xor_si512, _pdep_u64, _pext_u64,
 };
 use std::sync::OnceLock;
 
 use crate::arch::Pdep;
 use crate::line::{LINE, Lines, move_down, move_up};
 use crate::rank_select::Select;
+use crate::word::low_mask;
 
 /// Proof that this processor has AVX2, and all that [`Pdep`] proves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WideLines(());
 
-/// Proof that this processor has AVX-512F, BW and VBMI2, and all that [`WideLines`] proves.
+/// Proof that this processor has AVX-512F, BW, VBMI2, VPOPCNTDQ and BITALG, and all that [`WideLines`] proves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WiderLines(());
 
@@ -52,6 +55,8 @@ fn has_wider() -> bool {
         && std::arch::is_x86_feature_detected!("avx512f")
         && std::arch::is_x86_feature_detected!("avx512bw")
         && std::arch::is_x86_feature_detected!("avx512vbmi2")
+        && std::arch::is_x86_feature_detected!("avx512vpopcntdq")
+        && std::arch::is_x86_feature_detected!("avx512bitalg")
 }
 
 /// Deposits two ones at the `k`-th and the next one of `word`.
@@ -153,14 +158,18 @@ fn equal_twelves_avx2(line: &[u8; LINE], value: u16) -> u64 {
 
 /// The first bit of each word of a line.
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
+#[target_feature(
+    enable = "avx512f,avx512bw,avx512vbmi2,avx512vpopcntdq,avx512bitalg,avx2,bmi1,bmi2,lzcnt,popcnt"
+)]
 fn word_starts() -> __m512i {
     _mm512_setr_epi64(0, 64, 128, 192, 256, 320, 384, 448)
 }
 
 /// All bits of a line from `bit` on.
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
+#[target_feature(
+    enable = "avx512f,avx512bw,avx512vbmi2,avx512vpopcntdq,avx512bitalg,avx2,bmi1,bmi2,lzcnt,popcnt"
+)]
 fn from_bit(bit: u32) -> __m512i {
     // How far into each word: a shift by 64 and more leaves nothing, and words behind are shifted by 0.
     let into = _mm512_sub_epi64(_mm512_set1_epi64(i64::from(bit)), word_starts());
@@ -170,7 +179,9 @@ fn from_bit(bit: u32) -> __m512i {
 
 /// Stores `moved` where `from <= bit < to`.
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
+#[target_feature(
+    enable = "avx512f,avx512bw,avx512vbmi2,avx512vpopcntdq,avx512bitalg,avx2,bmi1,bmi2,lzcnt,popcnt"
+)]
 fn store_range(line: &mut [u8; LINE], old: __m512i, moved: __m512i, from: u32, to: u32) {
     /// The truth table of `mask ? moved : old`.
     const CHOOSE: i32 = 0b1100_1010;
@@ -181,14 +192,18 @@ fn store_range(line: &mut [u8; LINE], old: __m512i, moved: __m512i, from: u32, t
 }
 
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
+#[target_feature(
+    enable = "avx512f,avx512bw,avx512vbmi2,avx512vpopcntdq,avx512bitalg,avx2,bmi1,bmi2,lzcnt,popcnt"
+)]
 fn load(line: &[u8; LINE]) -> __m512i {
     // SAFETY: (1) the 64 bytes are behind a reference. (2) The load needs no alignment.
     unsafe { _mm512_loadu_si512(line.as_ptr().cast()) }
 }
 
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
+#[target_feature(
+    enable = "avx512f,avx512bw,avx512vbmi2,avx512vpopcntdq,avx512bitalg,avx2,bmi1,bmi2,lzcnt,popcnt"
+)]
 fn move_up_avx512(line: &mut [u8; LINE], from: u32, to: u32, by: u32) {
     let old = load(line);
     let below = _mm512_alignr_epi64::<7>(old, _mm512_setzero_si512());
@@ -197,7 +212,9 @@ fn move_up_avx512(line: &mut [u8; LINE], from: u32, to: u32, by: u32) {
 }
 
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
+#[target_feature(
+    enable = "avx512f,avx512bw,avx512vbmi2,avx512vpopcntdq,avx512bitalg,avx2,bmi1,bmi2,lzcnt,popcnt"
+)]
 fn move_down_avx512(line: &mut [u8; LINE], from: u32, to: u32, by: u32) {
     let old = load(line);
     let above = _mm512_alignr_epi64::<1>(_mm512_setzero_si512(), old);
@@ -206,19 +223,25 @@ fn move_down_avx512(line: &mut [u8; LINE], from: u32, to: u32, by: u32) {
 }
 
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
+#[target_feature(
+    enable = "avx512f,avx512bw,avx512vbmi2,avx512vpopcntdq,avx512bitalg,avx2,bmi1,bmi2,lzcnt,popcnt"
+)]
 fn equal_bytes_avx512(line: &[u8; LINE], value: u8) -> u64 {
     _mm512_cmpeq_epi8_mask(load(line), _mm512_set1_epi8(value.cast_signed()))
 }
 
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
+#[target_feature(
+    enable = "avx512f,avx512bw,avx512vbmi2,avx512vpopcntdq,avx512bitalg,avx2,bmi1,bmi2,lzcnt,popcnt"
+)]
 fn equal_halves_avx512(line: &[u8; LINE], value: u16) -> u32 {
     _mm512_cmpeq_epi16_mask(load(line), _mm512_set1_epi16(value.cast_signed()))
 }
 
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
+#[target_feature(
+    enable = "avx512f,avx512bw,avx512vbmi2,avx512vpopcntdq,avx512bitalg,avx2,bmi1,bmi2,lzcnt,popcnt"
+)]
 fn equal_twelves_avx512(line: &[u8; LINE], value: u16) -> u64 {
     let value = _mm512_shuffle_epi8(_mm512_set1_epi32(twelve_twice(value)), load(&TWELVES.part));
     let differences = _mm512_xor_si512(load(line), value);
@@ -228,6 +251,48 @@ fn equal_twelves_avx512(line: &[u8; LINE], value: u16) -> u64 {
     )
 }
 
+/// Constants for counting the ones up to each of 64 bits, as the ones in the bytes before that bit's byte and those in it.
+struct Prefixes {
+    /// In word j, the bits of the bytes before j.
+    before: [u8; LINE],
+    /// In each byte of word j, j: to be looked up in two words of their own.
+    byte: [u8; LINE],
+    /// In byte i of each word, the bits up to i.
+    up_to: [u8; LINE],
+    /// In each byte of a word, the lowest one of the word.
+    lowest: [u8; LINE],
+}
+
+static PREFIXES: Prefixes = {
+    let mut prefixes = Prefixes { before: [0; LINE], byte: [0; LINE], up_to: [0; LINE], lowest: [0; LINE] };
+    let mut at = 0_u8;
+    while at < 64 {
+        let (i, word, byte) = (at as usize, at / 8, at % 8);
+        prefixes.before[i] = if byte < word { 0xff } else { 0 };
+        prefixes.byte[i] = word;
+        prefixes.up_to[i] = 0xff >> (7 - byte);
+        prefixes.lowest[i] = word % 2 * 8;
+        at += 1;
+    }
+    prefixes
+};
+
+#[inline]
+#[target_feature(
+    enable = "avx512f,avx512bw,avx512vbmi2,avx512vpopcntdq,avx512bitalg,avx2,bmi1,bmi2,lzcnt,popcnt"
+)]
+fn first_fewer_avx512(a: u64, b: u64, from: u32) -> u32 {
+    let (a, b) = (_mm512_set1_epi64(a.cast_signed()), _mm512_set1_epi64(b.cast_signed()));
+    let [before, byte, up_to, lowest] =
+        [&PREFIXES.before, &PREFIXES.byte, &PREFIXES.up_to, &PREFIXES.lowest].map(|bytes| load(bytes));
+    // No sum exceeds 64, so that a byte has a sign to spare.
+    let ones_before = |word| _mm512_popcnt_epi64(_mm512_and_si512(word, before));
+    let ones_in = |word| _mm512_popcnt_epi8(_mm512_and_si512(_mm512_shuffle_epi8(word, byte), up_to));
+    let more_before = _mm512_shuffle_epi8(_mm512_sub_epi64(ones_before(a), ones_before(b)), lowest);
+    let more = _mm512_add_epi8(more_before, _mm512_sub_epi8(ones_in(a), ones_in(b)));
+    (_mm512_movepi8_mask(more) & !low_mask(from)).trailing_zeros()
+}
+
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn with_avx2<R>(work: impl FnOnce() -> R) -> R {
@@ -235,7 +300,9 @@ fn with_avx2<R>(work: impl FnOnce() -> R) -> R {
 }
 
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt")]
+#[target_feature(
+    enable = "avx512f,avx512bw,avx512vbmi2,avx512vpopcntdq,avx512bitalg,avx2,bmi1,bmi2,lzcnt,popcnt"
+)]
 fn with_avx512<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
@@ -332,6 +399,12 @@ impl Lines for WiderLines {
     fn equal_twelves(self, line: &[u8; LINE], value: u16) -> u64 {
         // SAFETY: (1) a `WiderLines` is made only by `detect`, after all features of the function were found.
         unsafe { equal_twelves_avx512(line, value) }
+    }
+
+    #[inline]
+    fn first_fewer(self, a: u64, b: u64, from: u32) -> u32 {
+        // SAFETY: (1) a `WiderLines` is made only by `detect`, after all features of the function were found.
+        unsafe { first_fewer_avx512(a, b, from) }
     }
 
     #[inline]
