@@ -170,7 +170,7 @@ fn sum_outwards(k: u64, n: u64, p: f64, q: f64) -> f64 {
 
 /// P(X = k), by the saddle-point expansion of Loader, *Fast and accurate computation of binomial probabilities*, 2000: no
 /// difference of large numbers.
-fn probability(k: u64, n: u64, p: f64, q: f64) -> f64 {
+pub(super) fn probability(k: u64, n: u64, p: f64, q: f64) -> f64 {
     let (x, y, size) = (k as f64, (n - k) as f64, n as f64);
     if k == 0 {
         return (size * ln_complement(p, q)).exp();
