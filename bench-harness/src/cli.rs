@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::{Args, Parser, Subcommand};
 
+use crate::compare::{self, Format, Output, Share};
 use crate::numbers::Count;
 use crate::store::{derive, folder};
 use crate::studies::child;
@@ -22,7 +23,8 @@ const BAD_INPUT: u8 = 2;
 pub const INTERRUPTED: u8 = 130;
 
 const AFTER_HELP: &str = "\
-Exit status: 0 done, 1 a filter failed its verification, 2 bad usage or input, 130 interrupted.
+Exit status: 0 done, 1 a filter failed its verification or a comparison found a regression, 2 bad usage or input,
+130 interrupted.
 Start with `amq-bench sweep`, then open reports/latest/report.html.";
 
 /// Measures approximate-membership filters on this machine, and reports which to take.
@@ -39,6 +41,8 @@ enum Command {
     Sweep(Box<SweepArguments>),
     /// Make report.html again from stored results, or one report of several runs
     Report(ReportArguments),
+    /// Compare two stored runs: every cell faster, slower, within the noise, or unknown
+    Compare(CompareArguments),
     /// List the filters, what they can do, and in which range
     List {
         /// As JSON
@@ -112,6 +116,35 @@ struct ReportArguments {
     figures: Option<PathBuf>,
 }
 
+#[derive(Debug, Args)]
+struct CompareArguments {
+    /// The folder of the run that is compared with
+    #[arg(required_unless_present = "twins")]
+    base: Option<PathBuf>,
+    /// The folder of the run that is judged
+    #[arg(required_unless_present = "twins")]
+    new: Option<PathBuf>,
+    #[command(flatten)]
+    judged: JudgedArguments,
+    /// Instead: of these runs, how many pairs of a filter and itself, timed in one group, are called different
+    #[arg(long, value_name = "DIR", num_args = 1.., conflicts_with_all = ["base", "new", "threshold", "format", "out"])]
+    twins: Option<Vec<PathBuf>>,
+}
+
+/// What comparisons share.
+#[derive(Debug, Args)]
+struct JudgedArguments {
+    /// By how much a time, a size or a rate may get worse; beyond it the exit status is 1
+    #[arg(long, value_name = "SHARE", default_value = "5%")]
+    threshold: Share,
+    /// How the result is shown
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    format: Format,
+    /// The file that the result goes to
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
 impl From<SweepArguments> for Options {
     fn from(arguments: SweepArguments) -> Self {
         let SweepArguments { profile, sweep, families, n, fpr, alpha, r, keys, keys_kind, .. } = arguments;
@@ -150,6 +183,17 @@ fn run(command: Command) -> Result<u8> {
             Outcome::Interrupted => INTERRUPTED,
         }),
         Command::Report(arguments) => report_again(&arguments).map(|()| 0),
+        Command::Compare(CompareArguments { base, new, judged, twins }) => {
+            let JudgedArguments { threshold, format, out } = judged;
+            let worse = match (base.zip(new), twins) {
+                (_, Some(runs)) => compare::run_twins(&runs)?,
+                (Some((base, new)), None) => {
+                    compare::run(&base, &new, threshold, &Output { format, file: out })?
+                }
+                (None, None) => bail!("compare takes two folders of runs"),
+            };
+            Ok(if worse { CHECK_FAILED } else { 0 })
+        }
         Command::List { json: true } => {
             println!("{}", list::json(&registry::filters())?);
             Ok(0)

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cli;
+pub mod compare;
 
 mod list;
 pub mod measure;
