@@ -2,9 +2,9 @@
 //!
 //! The rules, in the order in which they apply to a cell that both sides have:
 //!
-//! 1. It is *unknown* where one side has no times (the reason is given), has fewer than three repetitions, or where the floor
-//!    moved: within a run (the distance of its quartiles over its median), or from one run to the other (its medians), by more
-//!    than 10 %.
+//! 1. It is *unsupported* where neither side has the operation. It is *unknown* where one side has no times (the reason is
+//!    given), has fewer than three repetitions, or where the floor moved by more than 10 %: within a run (the distance of its
+//!    quartiles over its median), or from one run to the other (its medians).
 //! 2. The sample of a side is the logarithm of each repetition's time over the floor of the same repetition; of the time
 //!    itself for workloads without a floor. Sides that alternate are taken by pairs instead: the logarithm of the new time over
 //!    the base's.
@@ -21,6 +21,7 @@
 
 mod built;
 mod markdown;
+mod output;
 mod side;
 mod text;
 mod twins;
@@ -28,21 +29,20 @@ mod verdict;
 mod words;
 
 use std::collections::BTreeMap;
-use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use amq_testkit::statistics::{adjusted_p_values, median};
 use anyhow::{Context as _, Result, bail};
 use serde::Serialize;
 
 pub use self::built::{BuiltCell, Finding, Size, State, What};
+pub use self::output::{Format, Output, Share};
 pub use self::side::{Provenance, Side};
 pub use self::twins::{SHARE_ALLOWED, Twins};
 pub use self::verdict::{Change, Method, Over, Pairing, TimedCell, Verdict};
 
 use self::side::{Built, Noise, Timed};
-use crate::store::cell::SCHEMA;
+use crate::store::cell::{SCHEMA, Status};
 use crate::store::folder;
 use crate::sweep::config::Sweep;
 
@@ -72,7 +72,7 @@ pub struct Comparison {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
     /// Cells by verdict, in the order of [`Verdict::ALL`].
-    pub verdicts: [usize; 6],
+    pub verdicts: [usize; 7],
     /// Cells that were tested.
     pub tested: usize,
     /// Of these, how many differ at the level when each is looked at alone.
@@ -198,23 +198,19 @@ fn of<'a>(side: Option<&'a Built<'a>>) -> &'a [Timed<'a>] {
     side.map_or(&[], |built| &built.timed)
 }
 
-/// `None` for a workload that the family does not have on either side.
+/// `None` where neither side knows the workload.
 fn timed_cell(
     built: &Built<'_>,
     base: Option<&Timed<'_>>,
     new: Option<&Timed<'_>>,
     method: Method,
 ) -> Option<TimedCell> {
-    use crate::store::cell::Status::Unsupported;
-    let work = base.or(new)?.work;
-    if [base, new].iter().all(|side| side.is_none_or(|timed| timed.status == Unsupported)) {
-        return None;
-    }
+    let any = base.or(new)?;
     let ns = |side: Option<&Timed<'_>>| side.and_then(|timed| median(&mut timed.ns.to_vec()));
     let mut cell = TimedCell {
         filter: built.cell.filter.clone(),
         point: built.point,
-        work,
+        work: any.work,
         verdict: Verdict::Unknown,
         reason: String::new(),
         ns: [ns(base), ns(new)],
@@ -222,7 +218,12 @@ fn timed_cell(
         over: Over::Nothing,
         change: None,
     };
+    let unsupported = |side: Option<&Timed<'_>>| side.is_none_or(|timed| timed.status == Status::Unsupported);
     match (base, new) {
+        _ if unsupported(base) && unsupported(new) => {
+            cell.verdict = Verdict::Unsupported;
+            cell.reason.clone_from(&any.reason);
+        }
         (Some(base), Some(new)) => match verdict::test(base, new, method) {
             Ok((shift, over)) => {
                 cell.verdict = Verdict::WithinNoise;
@@ -301,69 +302,6 @@ impl Comparison {
     }
 }
 
-/// How results are shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum Format {
-    /// Tables for a terminal.
-    #[default]
-    Text,
-    /// For a review: the conclusions, and everything else in foldable details.
-    Markdown,
-    /// Everything, for programs.
-    Json,
-}
-
-/// A share, written `5%` or `0.05`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Share(pub f64);
-
-impl FromStr for Share {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("{text:?} is not a share: write it like 5% or 0.05");
-        let (number, unit) = match text.trim().strip_suffix('%') {
-            Some(percent) => (percent, 100.0),
-            None => (text, 1.0),
-        };
-        let share = number.trim().parse::<f64>().map_err(|_| wrong())? / unit;
-        // A bare 5 would be five times as slow, which nobody means.
-        let sensible = (0.0..=10.0).contains(&share) && (unit > 1.0 || share <= 1.0);
-        sensible.then_some(Self(share)).ok_or_else(wrong)
-    }
-}
-
-/// Where and how a result goes.
-#[derive(Clone, Debug)]
-pub struct Output {
-    /// How it is shown.
-    pub format: Format,
-    /// The file that it goes to; the standard output if `None`.
-    pub file: Option<PathBuf>,
-}
-
-impl Output {
-    /// Writes a comparison.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
-    pub fn write(&self, comparison: &Comparison) -> Result<()> {
-        let text = match self.format {
-            Format::Text => text::show(comparison),
-            Format::Markdown => markdown::show(comparison)?,
-            Format::Json => serde_json::to_string_pretty(comparison)? + "\n",
-        };
-        if let Some(file) = &self.file {
-            return folder::replace(file, text.as_bytes());
-        }
-        match std::io::stdout().write_all(text.as_bytes()) {
-            // Whoever reads only the first lines has what it wants.
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-            other => other.context("cannot write to the standard output"),
-        }
-    }
-}
-
 fn read(path: &Path) -> Result<Side> {
     let (info, stored) = folder::read(path)?;
     if stored.dropped_lines > 0 {
@@ -394,19 +332,4 @@ pub fn run_twins(runs: &[PathBuf]) -> Result<bool> {
     let twins = Twins::of(&sides);
     print!("{twins}");
     Ok(twins.too_many())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shares_are_percent_or_fractions() {
-        for (text, share) in [("5%", 0.05), ("5 %", 0.05), ("0.05", 0.05), ("0", 0.0), ("150%", 1.5)] {
-            assert_eq!(text.parse(), Ok(Share(share)), "{text}");
-        }
-        for text in ["5", "", "%", "-1%", "nan", "inf", "five"] {
-            assert!(text.parse::<Share>().unwrap_err().contains("5%"), "{text}");
-        }
-    }
 }

@@ -51,12 +51,21 @@ pub enum Verdict {
     BaseOnly,
     /// The other side does not have the cell.
     NewOnly,
+    /// The family does not have the operation, on either side.
+    Unsupported,
 }
 
 impl Verdict {
     /// All, in the order of tables.
-    pub const ALL: [Self; 6] =
-        [Self::Slower, Self::Faster, Self::WithinNoise, Self::Unknown, Self::BaseOnly, Self::NewOnly];
+    pub const ALL: [Self; 7] = [
+        Self::Slower,
+        Self::Faster,
+        Self::WithinNoise,
+        Self::Unknown,
+        Self::BaseOnly,
+        Self::NewOnly,
+        Self::Unsupported,
+    ];
 
     /// The name for people.
     pub const fn name(self) -> &'static str {
@@ -67,6 +76,7 @@ impl Verdict {
             Self::Unknown => "unknown",
             Self::BaseOnly => "in base only",
             Self::NewOnly => "in new only",
+            Self::Unsupported => "unsupported",
         }
     }
 }
