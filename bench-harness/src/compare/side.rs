@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::store::cell::{Cell, Mode, Status, Workload};
 use crate::store::derive;
 use crate::store::run::{NoiseFloor, RunInfo};
-use crate::store::sample::{Floor, Header, Point, Sample, Time, Work};
+use crate::store::sample::{Access, Header, Point, Sample, Sentinel, Time, Work};
 
 /// A run, or what `ab` measured of a build.
 #[derive(Clone, Debug)]
@@ -77,6 +77,8 @@ pub(super) struct Timed<'a> {
     pub(super) ns: &'a [f64],
     /// The floor's in the same repetitions, for workloads that have one.
     pub(super) floor: Option<&'a [f64]>,
+    /// What was timed beside all filters of the group.
+    pub(super) sentinel: Option<&'a Sentinel>,
     /// The times of the same filter under its other name.
     pub(super) twin: Option<&'a [f64]>,
 }
@@ -117,19 +119,39 @@ fn timed<'a>(samples: &'a [Sample], cell: &Cell, work: &Work) -> Timed<'a> {
             _ => None,
         })
     };
-    let floor = samples.iter().find_map(|sample| match sample {
-        Sample::Floor(floor) if is_floor_of(floor, work) && floor.filters.contains(&cell.filter) => {
-            Some(&floor.ns[..])
-        }
+    let floor = floors_of(work).iter().find_map(|access| {
+        samples.iter().find_map(|sample| match sample {
+            Sample::Floor(floor) if (floor.access, floor.reads) == (*access, 1) => {
+                floor.filters.contains(&cell.filter).then_some(&floor.ns[..])
+            }
+            _ => None,
+        })
+    });
+    let sentinel = samples.iter().find_map(|sample| match sample {
+        Sample::Sentinel(sentinel) => Some(sentinel),
         _ => None,
     });
     let ns = if cell.status == Status::Ok { times(false).unwrap_or_default() } else { &[] };
-    Timed { work: *work, status: cell.status, reason: cell.reason.clone(), ns, floor, twin: times(true) }
+    Timed {
+        work: *work,
+        status: cell.status,
+        reason: cell.reason.clone(),
+        ns,
+        floor,
+        sentinel,
+        twin: times(true),
+    }
 }
 
-/// Whether the workload is measured in this floor: one line at a time for all lookups.
-fn is_floor_of(floor: &Floor, work: &Work) -> bool {
-    work.workload == Workload::Lookup && floor.reads == 1
+/// What the workload is measured in, the first that there is: lookups in one line at a time, each waiting for the one before
+/// where the lookups do; passes over tables in a pass over memory.
+fn floors_of(work: &Work) -> &'static [Access] {
+    match (work.workload, work.mode) {
+        (Workload::Lookup, Mode::Chain) => &[Access::Chain, Access::Random],
+        (Workload::Lookup, Mode::Single | Mode::Batch) => &[Access::Random],
+        (workload, _) if workload.is_pass() => &[Access::Stream],
+        _ => &[],
+    }
 }
 
 /// The group that a sample belongs to.
@@ -141,6 +163,9 @@ fn group_of(sample: &Sample) -> Option<usize> {
         Sample::Time(time) => Some(time.group),
         Sample::Fault(fault) => Some(fault.group),
         Sample::Floor(floor) => Some(floor.group),
+        Sample::Clock(clock) => Some(clock.group),
+        Sample::Sentinel(sentinel) => Some(sentinel.group),
+        Sample::Environment(environment) => Some(environment.group),
         Sample::GroupDone(done) => Some(done.group),
     }
 }

@@ -8,8 +8,8 @@ use crate::store::cell::Status;
 use crate::store::derive::relative_spread;
 use crate::store::sample::{Point, Work};
 
-/// A floor that moved by more than this share is no measure: cells over it are unknown.
-const FLOOR_MOVED: f64 = 0.10;
+/// A floor or a sentinel that moved by more than this share is no measure: cells that need it are unknown.
+const MOVED: f64 = 0.10;
 
 /// Fewer repetitions say nothing about their spread.
 const LEAST_REPETITIONS: usize = 3;
@@ -171,7 +171,10 @@ pub(super) fn test(base: &Timed<'_>, new: &Timed<'_>, method: Method) -> Result<
                     let base = differences(base_floor, base.ns)?;
                     (Over::Floor, [base, differences(new_floor, new.ns)?])
                 }
-                (None, None) => (Over::Nothing, [base.ns, new.ns].map(logarithms)),
+                (None, None) => {
+                    sentinels_agree(base, new)?;
+                    (Over::Nothing, [base.ns, new.ns].map(logarithms))
+                }
                 (None, _) => return Err("base: no floor was measured".into()),
                 (_, None) => return Err("new: no floor was measured".into()),
             };
@@ -195,27 +198,39 @@ fn differences(under: &[f64], over: &[f64]) -> Result<Vec<f64>, String> {
 
 /// Neither floor may have moved while it was measured, nor one against the other.
 fn floors_agree(base: &[f64], new: &[f64]) -> Result<(), String> {
-    let percent = |share: f64| (share * 100.0).round();
     for (side, floor) in [("base", base), ("new", new)] {
         match relative_spread(floor) {
-            Some(spread) if spread <= FLOOR_MOVED => {}
-            Some(spread) => return Err(format!("{side}: its floor moved by {} %", percent(spread))),
+            Some(spread) if spread <= MOVED => {}
+            Some(spread) => return Err(format!("{side}: its floor moved by {:.0} %", spread * 100.0)),
             None => return Err(format!("{side}: no floor was measured")),
         }
     }
-    match median(&mut base.to_vec()).zip(median(&mut new.to_vec())) {
-        Some((base, new)) if (new / base).ln().abs() <= FLOOR_MOVED.ln_1p() => Ok(()),
-        Some((base, new)) => {
-            Err(format!("the floor moved by {} % between the runs", percent((new / base - 1.0).abs())))
-        }
-        None => Err("no floor was measured".into()),
+    medians_agree("the floor", base, new)
+}
+
+/// For what has no floor: the machine computed and read memory as fast in one run as in the other. Runs that did not time
+/// this are taken at their word.
+fn sentinels_agree(base: &Timed<'_>, new: &Timed<'_>) -> Result<(), String> {
+    let Some((base, new)) = base.sentinel.zip(new.sentinel) else { return Ok(()) };
+    medians_agree("the sentinel's computing", &base.compute_ns, &new.compute_ns)?;
+    medians_agree("the sentinel's reading", &base.memory_ns, &new.memory_ns)
+}
+
+fn medians_agree(what: &str, base: &[f64], new: &[f64]) -> Result<(), String> {
+    let Some((base, new)) = median(&mut base.to_vec()).zip(median(&mut new.to_vec())) else {
+        return Err(format!("{what} was not measured"));
+    };
+    let moved = (new / base).ln().abs();
+    if moved <= MOVED.ln_1p() {
+        return Ok(());
     }
+    Err(format!("{what} moved by {:.0} % between the runs", moved.exp_m1() * 100.0))
 }
 
 /// Alternating sides share what moves slowly; in the median the floors of a pair have to agree.
 fn pairs_of_floors_agree(base: &[f64], new: &[f64]) -> Result<(), String> {
     let apart = median(&mut differences(base, new)?).unwrap_or(f64::NAN);
-    if apart.abs() <= FLOOR_MOVED.ln_1p() {
+    if apart.abs() <= MOVED.ln_1p() {
         return Ok(());
     }
     Err(format!("the floors of the two sides are {:.0} % apart", apart.abs().exp_m1() * 100.0))

@@ -4,7 +4,7 @@ use super::verdict::TimedCell;
 use super::{BuiltCell, Comparison, Over, Pairing, Size, State, Verdict};
 use crate::report::format::{number, percent, rate, signed_percent};
 use crate::store::cell::{Hashing, Status};
-use crate::store::derive::{mode_name, workload_name};
+use crate::store::derive::mode_name;
 use crate::store::sample::{Point, Work};
 use crate::sweep::groups;
 
@@ -34,7 +34,7 @@ pub(super) fn point(point: &Point) -> String {
 
 /// `lookup single, 50 % hits`.
 pub(super) fn work(work: &Work) -> String {
-    let mut text = format!("{} {}", workload_name(work.workload), mode_name(work.mode));
+    let mut text = format!("{} {}", work.workload.name(), mode_name(work.mode));
     if let Some(ratio) = work.hit_ratio {
         text.extend([", ", &percent(ratio), " hits"]);
     }
@@ -73,7 +73,8 @@ pub(super) fn conclusions(comparison: &Comparison) -> Vec<String> {
     };
     let samples = match method.pairing {
         Pairing::Independent => {
-            "Lookups are divided by the floor of their repetition, other times stand as they are."
+            "Lookups and passes over tables are divided by the floor of their repetition; other times stand as they are, and \
+             are unknown where the sentinel moved."
         }
         Pairing::ByRepetition => {
             "Times are compared within pairs of repetitions that ran one after the other."
