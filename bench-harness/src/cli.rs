@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::{Args, Parser, Subcommand};
 
+use crate::ab::{self, handshake, handshake::Handshake};
 use crate::compare::{self, Format, Output, Share};
 use crate::numbers::Count;
 use crate::store::{derive, folder};
@@ -49,16 +50,23 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Measure two builds of this program alternately: whether a change made something faster
+    Ab(Box<AbArguments>),
     /// A measuring process of a sweep: its job comes on standard input
     #[command(name = jobs::SUBCOMMAND, hide = true)]
-    Measure,
+    Measure {
+        /// Say which jobs this build takes, and do none
+        #[arg(long = handshake::ARGUMENT)]
+        handshake: bool,
+    },
     /// A measuring process of a study: its job comes on standard input
     #[command(name = child::SUBCOMMAND, hide = true)]
     Study,
 }
 
+/// What is measured.
 #[derive(Debug, Args)]
-struct SweepArguments {
+struct WhatArguments {
     /// How much to sweep: smoke (seconds), quick (minutes; the default), standard (half an hour), full (hours)
     #[arg(long, value_name = "NAME", conflicts_with = "sweep")]
     profile: Option<String>,
@@ -94,12 +102,35 @@ struct SweepArguments {
     /// The seed of keys, queries, filters and order
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+struct SweepArguments {
+    #[command(flatten)]
+    what: WhatArguments,
     /// The folder of the results, new or empty; by default reports/runs/<time>-<revision>, and reports/latest points to it
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Go on with the interrupted run in --out, or with the latest
     #[arg(long)]
     resume: bool,
+}
+
+#[derive(Debug, Args)]
+struct AbArguments {
+    /// The program built before the change
+    #[arg(long, value_name = "BIN")]
+    base: PathBuf,
+    /// The program built after it
+    #[arg(long, value_name = "BIN")]
+    new: PathBuf,
+    #[command(flatten)]
+    what: WhatArguments,
+    /// Pairs of repetitions, in place of the sweep's number: more of them tell smaller changes from noise
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(3..=1000))]
+    repetitions: Option<u32>,
+    #[command(flatten)]
+    judged: JudgedArguments,
 }
 
 #[derive(Debug, Args)]
@@ -145,10 +176,10 @@ struct JudgedArguments {
     out: Option<PathBuf>,
 }
 
-impl From<SweepArguments> for Options {
-    fn from(arguments: SweepArguments) -> Self {
-        let SweepArguments { profile, sweep, families, n, fpr, alpha, r, keys, keys_kind, .. } = arguments;
-        let SweepArguments { no_peers, seed, out, resume, .. } = arguments;
+impl From<WhatArguments> for Options {
+    fn from(arguments: WhatArguments) -> Self {
+        let WhatArguments { profile, sweep, families, n, fpr, alpha, r, keys, keys_kind, no_peers, seed } =
+            arguments;
         Self {
             profile,
             file: sweep,
@@ -157,9 +188,25 @@ impl From<SweepArguments> for Options {
             peers: if no_peers { Peers::LeftOut } else { Peers::Included },
             keys,
             seed,
-            out,
-            start: if resume { Start::Resume } else { Start::Anew },
+            out: None,
+            start: Start::Anew,
         }
+    }
+}
+
+impl From<SweepArguments> for Options {
+    fn from(arguments: SweepArguments) -> Self {
+        let SweepArguments { what, out, resume } = arguments;
+        Self { out, start: if resume { Start::Resume } else { Start::Anew }, ..what.into() }
+    }
+}
+
+impl From<AbArguments> for ab::Options {
+    fn from(arguments: AbArguments) -> Self {
+        let AbArguments { base, new, what, repetitions, judged } = arguments;
+        let JudgedArguments { threshold, format, out } = judged;
+        let output = Output { format, file: out };
+        Self { base, new, what: what.into(), repetitions, threshold, output }
     }
 }
 
@@ -202,7 +249,16 @@ fn run(command: Command) -> Result<u8> {
             println!("{}", list::table(&registry::filters()));
             Ok(0)
         }
-        Command::Measure => jobs::serve().map(|()| 0),
+        Command::Ab(arguments) => Ok(match ab::run(&(*arguments).into())? {
+            ab::Outcome::Fine => 0,
+            ab::Outcome::Regression => CHECK_FAILED,
+            ab::Outcome::Interrupted => INTERRUPTED,
+        }),
+        Command::Measure { handshake: true } => {
+            println!("{}", serde_json::to_string(&Handshake::of_this()?)?);
+            Ok(0)
+        }
+        Command::Measure { handshake: false } => jobs::serve().map(|()| 0),
         Command::Study => child::serve().map(|()| 0),
     }
 }

@@ -1,15 +1,32 @@
 //! Every filter that the harness knows: ours, then the peers.
 
+use std::sync::OnceLock;
+
 use amq::Descriptor;
 
-/// All filters, in the order of reports. Without the feature `peers`, only ours.
+/// Filters of the program that this library is used by.
+static FURTHER: OnceLock<&'static [Descriptor]> = OnceLock::new();
+
+/// All filters, in the order of reports. Without the feature `peers`, only ours; with those of [`add`] at the end.
 pub fn filters() -> Vec<&'static Descriptor> {
     let ours = amq_families::FAMILIES.iter();
     #[cfg(feature = "peers")]
     let all = ours.chain(crate::peers::PEERS);
     #[cfg(not(feature = "peers"))]
     let all = ours;
-    all.collect()
+    all.chain(FURTHER.get().copied().into_iter().flatten()).collect()
+}
+
+/// Adds filters to the registry, before anything asks for it: for a program that measures filters of its own beside these.
+/// Its measuring processes are further processes of the same program, so that they have them too.
+///
+/// # Panics
+/// If it is called twice, or a name is taken.
+pub fn add(filters: &'static [Descriptor]) {
+    for added in filters {
+        assert!(filter(added.name).is_none(), "there is a filter {:?} already", added.name);
+    }
+    assert!(FURTHER.set(filters).is_ok(), "filters were added before");
 }
 
 /// The filter of this short name.

@@ -5,7 +5,7 @@
 //! 1. It is *unsupported* where neither side has the operation. It is *unknown* where one side has no times (the reason is
 //!    given), has fewer than three repetitions, or where the floor moved by more than 10 %: within a run (the distance of its
 //!    quartiles over its median), or from one run to the other (its medians). Of workloads without a floor the sentinel is
-//!    asked instead, from one run to the other.
+//!    asked instead, from one run to the other; between sides that alternate, whether their floors differ for certain.
 //! 2. The sample of a side is the logarithm of each repetition's time over the floor of the same repetition; of the time
 //!    itself for workloads without a floor. Sides that alternate are taken by pairs instead: the logarithm of the new time over
 //!    the base's.

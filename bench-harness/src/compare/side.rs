@@ -157,7 +157,7 @@ fn floors_of(work: &Work) -> &'static [Access] {
 /// The group that a sample belongs to.
 fn group_of(sample: &Sample) -> Option<usize> {
     match sample {
-        Sample::Run(_) => None,
+        Sample::Run(_) | Sample::Study(_) => None,
         Sample::GroupStart(start) => Some(start.group),
         Sample::Verify(verify) => Some(verify.group),
         Sample::Time(time) => Some(time.group),

@@ -54,8 +54,14 @@ pub(super) fn carry_out(
         progress.say(&format!("{finished} of {} groups were finished before", plan.groups.len()));
     }
     let steal = Steal::since(&info, &samples);
-    let scheduler =
-        Scheduler { sweep: &plan.sweep, keys: &plan.keys, scratch: &path, interrupted: &interrupted };
+    let program = std::env::current_exe().context("cannot find this program to start it again")?;
+    let scheduler = Scheduler {
+        program: &program,
+        sweep: &plan.sweep,
+        keys: &plan.keys,
+        scratch: &path,
+        interrupted: &interrupted,
+    };
     for (group, &cost) in plan.groups.iter().zip(&costs).skip(finished) {
         progress.begin(group.index, &groups::describe(&group.point));
         let Ok(found) = scheduler.run(group, &mut |what| progress.step(what))? else {
@@ -187,7 +193,7 @@ fn write_results(path: &Path, header: &Header, mut info: RunInfo, samples: &[Sam
 const SAME_WISH: Duration = Duration::from_secs(1);
 
 /// Set by Ctrl-C; another one, later than a moment, ends the program at once.
-fn interruption(path: &Path) -> Result<Arc<AtomicBool>> {
+pub(crate) fn interruption(path: &Path) -> Result<Arc<AtomicBool>> {
     let interrupted = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&interrupted);
     let path = path.to_path_buf();

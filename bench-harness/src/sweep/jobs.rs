@@ -1,6 +1,7 @@
 //! The measuring processes: what they are told on their input, what they tell on their output, and what they do.
 
 use std::io::{Write as _, stdin, stdout};
+use std::ops::Range;
 
 use amq::{Descriptor, Digest};
 use anyhow::{Context as _, Result};
@@ -23,6 +24,9 @@ use crate::store::sample::{Access, Point, Work};
 
 /// The hidden subcommand.
 pub const SUBCOMMAND: &str = "measure";
+
+/// The version of [`Job`] and [`Event`]: rises when one of them changes its form or meaning, or the work that is measured does.
+pub const PROTOCOL: u32 = 1;
 
 /// What a measuring process is to do: one JSON object on its standard input.
 #[derive(Debug, Serialize, Deserialize)]
@@ -71,8 +75,8 @@ pub struct TimeTask {
     pub twin: usize,
     /// What is timed.
     pub works: Vec<Work>,
-    /// How often.
-    pub repetitions: u32,
+    /// Which repetitions: each has an order of its own.
+    pub repetitions: Range<u32>,
     /// Lookups in a pass.
     pub lookups: usize,
 }
@@ -314,7 +318,10 @@ fn run_timing(job: &Job, task: &TimeTask) -> Result<()> {
         (0..timed.len()).map(Item::Subject).chain((0..floors.len()).map(Item::Floor)).collect();
     let mut out: Vec<String> = Vec::new();
 
-    for repetition in 0..task.repetitions {
+    for _ in 0..task.repetitions.start {
+        rng.jump();
+    }
+    for repetition in task.repetitions.clone() {
         let (compute, memory) = sentinel.time(&clock);
         compute_ns.push(compute);
         memory_ns.push(memory);

@@ -6,13 +6,13 @@
 
 pub mod children;
 pub mod config;
-mod execution;
+pub(crate) mod execution;
 pub mod groups;
 pub mod jobs;
 pub mod keys;
 mod messages;
 mod places;
-mod plan;
+pub(crate) mod plan;
 pub mod progress;
 pub mod schedule;
 mod steal;

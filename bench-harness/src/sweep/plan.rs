@@ -24,19 +24,19 @@ use crate::studies::{self, Unit};
 
 /// A sweep with all that decides its results.
 #[derive(Debug)]
-pub(super) struct Plan {
-    pub(super) sweep: Sweep,
-    pub(super) keys: Keys,
+pub(crate) struct Plan {
+    pub(crate) sweep: Sweep,
+    pub(crate) keys: Keys,
     pub(super) key_file: Option<PathBuf>,
-    pub(super) filters: Vec<&'static Descriptor>,
-    pub(super) seed: u64,
-    pub(super) groups: Vec<Group>,
+    pub(crate) filters: Vec<&'static Descriptor>,
+    pub(crate) seed: u64,
+    pub(crate) groups: Vec<Group>,
     pub(super) units: Vec<Unit>,
 }
 
 impl Plan {
     /// What the options ask for; where they say nothing, as in the `stored` run.
-    pub(super) fn of(options: &Options, stored: Option<&Header>) -> Result<Self> {
+    pub(crate) fn of(options: &Options, stored: Option<&Header>) -> Result<Self> {
         let sweep = match (&options.file, &options.profile, stored) {
             (Some(file), ..) => Sweep::read(file)?,
             (None, Some(profile), _) => Sweep::profile(profile)?,
@@ -94,7 +94,7 @@ impl Plan {
     }
 
     /// The first line of the samples of a run in `path`.
-    pub(super) fn header(&self, path: &Path) -> Header {
+    pub(crate) fn header(&self, path: &Path) -> Header {
         let name = path.file_name().map_or_else(|| "run".into(), |name| name.to_string_lossy().into_owned());
         let largest = self.groups.iter().map(|group| group.point.n()).max().unwrap_or(0);
         Header {

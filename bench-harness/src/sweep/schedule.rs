@@ -1,5 +1,6 @@
 //! One group from start to end: every filter verified in a process of its own, then those that pass timed beside each other.
 
+use std::ops::Range;
 use std::panic::resume_unwind;
 use std::path::Path;
 use std::process::Command;
@@ -37,6 +38,8 @@ pub type Report<'a> = &'a mut (dyn FnMut(&str) + Send);
 /// What groups are run with.
 #[derive(Debug)]
 pub struct Scheduler<'a> {
+    /// The program whose measuring processes do the work.
+    pub program: &'a Path,
     /// The sweep.
     pub sweep: &'a Sweep,
     /// The keys.
@@ -51,7 +54,19 @@ pub struct Scheduler<'a> {
 #[derive(Debug)]
 pub struct Interrupted;
 
-type Stoppable<T> = Result<Result<T, Interrupted>>;
+/// What an interruption ends.
+pub type Stoppable<T> = Result<Result<T, Interrupted>>;
+
+/// A group whose filters are verified and not yet timed.
+#[derive(Debug)]
+pub struct Begun {
+    /// What was found until now.
+    pub samples: Vec<Sample>,
+    /// `None` where they cannot be prepared.
+    keys: Option<Prepared>,
+    /// Those to be timed.
+    passed: Vec<TimedFilter>,
+}
 
 impl Scheduler<'_> {
     /// Runs a group and returns its samples. `report` is told what is being done.
@@ -60,6 +75,27 @@ impl Scheduler<'_> {
     /// If the harness fails; what a filter does wrong is in the samples.
     pub fn run(&self, group: &Group, report: Report<'_>) -> Stoppable<Vec<Sample>> {
         let start = Instant::now();
+        let before = machine::surroundings();
+        let mut begun = match self.begin(group, report)? {
+            Ok(begun) => begun,
+            Err(interrupted) => return Ok(Err(interrupted)),
+        };
+        if let Err(interrupted) = self.time(group, &mut begun, 0..self.sweep.repetitions, report)? {
+            return Ok(Err(interrupted));
+        }
+        let Begun { mut samples, .. } = begun;
+        let after = machine::surroundings();
+        samples.push(Sample::Environment(Environment { group: group.index, before, after }));
+        let seconds = start.elapsed().as_secs_f64();
+        samples.push(Sample::GroupDone(GroupDone { group: group.index, seconds }));
+        Ok(Ok(samples))
+    }
+
+    /// Prepares the keys of a group and verifies its filters.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn begin(&self, group: &Group, report: Report<'_>) -> Stoppable<Begun> {
         let n = group.point.n();
         if let Some(reason) = self.too_many(n) {
             return Ok(Ok(self.not_begun(group, &reason)));
@@ -70,7 +106,6 @@ impl Scheduler<'_> {
         let wanted = Wanted { base: group.seed, n, queries: group.queries, lookups };
         let prepared = self.keys.prepare(wanted, self.scratch)?;
         let others = self.other_seeds(group, wanted)?;
-        let before = machine::surroundings();
 
         let mut samples = vec![self.group_start(group, &prepared.material)];
         let mut passed = Vec::new();
@@ -91,14 +126,7 @@ impl Scheduler<'_> {
             let filter = filter.name.into();
             samples.push(Sample::Verify(Verify { group: group.index, filter, status, reason, facts }));
         }
-        if let Err(interrupted) = self.time(group, &prepared, passed, &mut samples, report)? {
-            return Ok(Err(interrupted));
-        }
-        let after = machine::surroundings();
-        samples.push(Sample::Environment(Environment { group: group.index, before, after }));
-        let seconds = start.elapsed().as_secs_f64();
-        samples.push(Sample::GroupDone(GroupDone { group: group.index, seconds }));
-        Ok(Ok(samples))
+        Ok(Ok(Begun { samples, keys: Some(prepared), passed }))
     }
 
     /// The keys of further seeds, for cells whose rates are checked thoroughly.
@@ -141,7 +169,7 @@ impl Scheduler<'_> {
     }
 
     /// The samples of a group whose keys cannot be prepared.
-    fn not_begun(&self, group: &Group, reason: &str) -> Vec<Sample> {
+    fn not_begun(&self, group: &Group, reason: &str) -> Begun {
         // As short as the seeds of groups that are measured.
         let seed = group.seed >> 11;
         let (n, source) = (group.point.n(), KeySource::Uniform);
@@ -161,8 +189,7 @@ impl Scheduler<'_> {
             let filter = filter.name.into();
             samples.push(Sample::Verify(Verify { group: group.index, filter, status, reason, facts }));
         }
-        samples.push(Sample::GroupDone(GroupDone { group: group.index, seconds: 0.0 }));
-        samples
+        Begun { samples, keys: None, passed: Vec::new() }
     }
 
     fn memory_limit(&self) -> u64 {
@@ -243,15 +270,19 @@ impl Scheduler<'_> {
         Ok(Ok(Verdict { status, reason, facts: Facts::default() }))
     }
 
-    /// Times the filters that passed. If the process dies over one, that one is out and the others start again.
-    fn time(
+    /// Times the filters that passed, in these repetitions. If the process dies over one, that one is out and the others start
+    /// again.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn time(
         &self,
         group: &Group,
-        prepared: &Prepared,
-        mut filters: Vec<TimedFilter>,
-        samples: &mut Vec<Sample>,
+        begun: &mut Begun,
+        repetitions: Range<u32>,
         report: Report<'_>,
     ) -> Stoppable<()> {
+        let Begun { samples, keys: Some(prepared), passed: filters } = begun else { return Ok(Ok(())) };
         let number = group.index;
         while !filters.is_empty() {
             let task = Task::Time(TimeTask {
@@ -259,7 +290,7 @@ impl Scheduler<'_> {
                 twin: number % filters.len(),
                 filters: filters.clone(),
                 works: self.sweep.works(),
-                repetitions: self.sweep.repetitions,
+                repetitions: repetitions.clone(),
                 lookups: self.sweep.lookups_per_pass.as_usize(),
             });
             let mut at = None;
@@ -299,6 +330,7 @@ impl Scheduler<'_> {
                 Ending::Interrupted => return Ok(Err(Interrupted)),
                 _ if finished => {
                     samples.append(&mut found);
+                    filters.retain(|filter| !is_out(samples, number, &filter.name));
                     return Ok(Ok(()));
                 }
                 Ending::Deadline => (Status::Timeout, self.timeout("one repetition of its timing")),
@@ -338,8 +370,7 @@ impl Scheduler<'_> {
             material: prepared.material.clone(),
             task,
         };
-        let program = std::env::current_exe().context("cannot find this program to start it again")?;
-        let mut command = Command::new(program);
+        let mut command = Command::new(self.program);
         command.arg(SUBCOMMAND);
         let deadline = Duration::from_secs_f64(self.sweep.deadline_seconds);
         watch(command, &serde_json::to_vec(&job)?, deadline, self.interrupted, |line| {
