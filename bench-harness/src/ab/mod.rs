@@ -26,7 +26,6 @@ use crate::sweep::plan::Plan;
 use crate::sweep::progress::Progress;
 use crate::sweep::schedule::{Begun, Interrupted, Report, Scheduler, Stoppable};
 
-
 /// What a command line asks for.
 #[derive(Debug)]
 pub struct Options {
