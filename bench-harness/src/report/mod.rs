@@ -1,5 +1,6 @@
 //! The report: one self-contained HTML file, made from stored results alone.
 
+mod checked;
 pub(crate) mod data;
 mod decision;
 mod embed;
@@ -39,6 +40,7 @@ struct Section {
     groups: Vec<SummaryTable>,
     capabilities: Table,
     figures: Vec<Figure>,
+    checked: checked::Checked,
     noise: String,
     cache_note: String,
     command: String,
@@ -117,8 +119,9 @@ pub fn render(runs: &[Results<'_>]) -> Result<String> {
 fn section(index: usize, run: &Run<'_>) -> Result<Section> {
     let (provenance, warnings) = tables::provenance(run);
     let mut figures = plots::figures(run).with_context(|| format!("the figures of {}", run.info.run))?;
+    let mut checked = checked::checked(run).with_context(|| format!("the checks of {}", run.info.run))?;
     // Two runs may have the same name.
-    for figure in &mut figures {
+    for figure in figures.iter_mut().chain(&mut checked.figure) {
         figure.id = format!("run-{index}-{}", figure.id);
     }
     let noise = run.noise(data::Operation::Miss).map_or_else(|| "not measured".to_owned(), format::percent);
@@ -131,6 +134,7 @@ fn section(index: usize, run: &Run<'_>) -> Result<Section> {
         groups: summary_tables(index, run),
         capabilities: tables::capabilities(run),
         figures,
+        checked,
         noise,
         cache_note: tables::cache_note(run),
         command: run.info.command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),

@@ -15,6 +15,7 @@ mod space_by_rate;
 mod space_by_time;
 mod studies;
 mod time_by_count;
+pub(super) mod uniformity;
 
 use anyhow::Result;
 
@@ -55,7 +56,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    fn new(headers: &[&str]) -> Self {
+    pub(super) fn new(headers: &[&str]) -> Self {
         Self { headers: headers.iter().map(|&header| header.to_owned()).collect(), rows: Vec::new() }
     }
 }

@@ -8,11 +8,8 @@ use super::{
 };
 use crate::report::format::slug;
 
-const SIZES: [(Quantity, &str); 3] = [
-    (Quantity::HashU64, "a 64-bit integer"),
-    (Quantity::HashBytes16, "16 bytes"),
-    (Quantity::HashBytes64, "64 bytes"),
-];
+const SIZES: [(Quantity, &str); 3] =
+    [(Quantity::HashU64, "u64"), (Quantity::HashBytes16, "16 bytes"), (Quantity::HashBytes64, "64 bytes")];
 
 /// The hash that keys have by default.
 const DEFAULT: &str = "xxh3-64";

@@ -38,7 +38,13 @@ pub(super) fn has_space(run: &Run<'_>) -> bool {
 
 /// The records of the points that `wanted` takes.
 fn records<'a>(run: &Run<'a>, wanted: impl Fn(&StudyPoint) -> bool) -> Vec<&'a Record> {
-    run.studies.iter().filter(|record| wanted(&record.point)).collect()
+    let mut records: Vec<_> = run.studies.iter().filter(|record| wanted(&record.point)).collect();
+    // What is not timed is run on several cores, and comes in the order in which it ends.
+    records.sort_by_key(|record| {
+        let point = run.studies.iter().position(|other| other.point == record.point);
+        (point, place(run, &record.filter).unwrap_or(usize::MAX))
+    });
+    records
 }
 
 /// The filter of this name in the run.
