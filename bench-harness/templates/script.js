@@ -29,6 +29,23 @@
     });
   }
 
+  // A legend hides and shows what is drawn of a filter in its figure.
+  for (const legend of document.querySelectorAll("figure .legend")) {
+    const panels = legend.closest("figure").querySelector(".panels");
+    for (const item of legend.children) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.setAttribute("aria-pressed", "true");
+      button.append(...item.childNodes);
+      item.append(button);
+      button.addEventListener("click", () => {
+        const shown = button.getAttribute("aria-pressed") !== "true";
+        button.setAttribute("aria-pressed", String(shown));
+        for (const part of panels.querySelectorAll('g[data-f="' + item.dataset.f + '"]')) part.classList.toggle("off", !shown);
+      });
+    }
+  }
+
   for (const chooser of document.querySelectorAll("[data-chooser]")) {
     const choices = [...chooser.querySelectorAll(".choice")];
     const select = chooser.querySelector("select");

@@ -32,7 +32,13 @@ fn a_browser_shows_the_report() -> Result<()> {
             fs::write(&path, synthetic::page(&[run]))?;
             Ok(path)
         };
-        vec![page("hostile.html", synthetic::hostile())?, page("report.html", synthetic::run())?]
+        let with_studies = folder.path().join("studies.html");
+        fs::write(&with_studies, crate::studies::page())?;
+        vec![
+            page("hostile.html", synthetic::hostile())?,
+            page("report.html", synthetic::run())?,
+            with_studies,
+        ]
     };
     for page in pages {
         check(&program, &page).with_context(|| page.display().to_string())?;
@@ -48,6 +54,7 @@ fn check(program: &Path, page: &Path) -> Result<()> {
     browser.open(&url)?;
 
     sorting(&mut browser)?;
+    hiding(&mut browser)?;
     choosing(&mut browser)?;
     filtering(&mut browser)?;
     downloads(&mut browser)?;
@@ -87,6 +94,36 @@ fn sorting(browser: &mut Browser) -> Result<()> {
                     if (all.slice(0, known.length).includes(undefined)) return 'column ' + column + ': missing numbers are not last';
                     for (let i = 1; i < known.length; i++)
                         if (sign * (known[i] - known[i - 1]) < 0) return 'column ' + column + ' is not sorted';
+                }
+            }
+            return '';
+        })()",
+    )?;
+    no_fault(&fault)
+}
+
+/// Each name of a legend hides what is drawn of its filter, in its own figure only, and shows it again; by the keyboard too,
+/// since it is a button.
+fn hiding(browser: &mut Browser) -> Result<()> {
+    let fault = browser.value(
+        "(() => {
+            const legends = [...document.querySelectorAll('figure .legend')];
+            if (legends.length === 0) return 'no figure has a legend';
+            const seen = () => [...document.querySelectorAll('.panels g[data-f]')].filter((g) => g.getClientRects().length > 0).length;
+            const all = seen();
+            for (const legend of legends) {
+                const panels = legend.closest('figure').querySelector('.panels');
+                for (const item of legend.children) {
+                    const button = item.querySelector('button');
+                    const own = () => [...panels.querySelectorAll('g[data-f=\"' + item.dataset.f + '\"]')];
+                    const name = item.textContent.trim();
+                    if (own().length === 0) return name + ' has nothing drawn in its figure';
+                    button.click();
+                    if (own().some((g) => g.getClientRects().length > 0)) return name + ' is not hidden';
+                    if (button.getAttribute('aria-pressed') !== 'false') return name + ' looks pressed';
+                    if (seen() >= all) return 'nothing is hidden with ' + name;
+                    button.click();
+                    if (seen() !== all) return name + ' is not shown again';
                 }
             }
             return '';
@@ -264,7 +301,7 @@ fn without_script(browser: &mut Browser, url: &str) -> Result<()> {
                 if (!visible(part)) return 'hidden: ' + (part.id || part.outerHTML.slice(0, 80));
             for (const part of document.querySelectorAll('.needs-js'))
                 if (visible(part)) return 'a control without function: ' + part.outerHTML.slice(0, 80);
-            return document.querySelectorAll('section').length === 9 ? '' : 'sections are missing';
+            return document.querySelectorAll('section').length === 10 ? '' : 'sections are missing';
         })()",
     )?;
     no_fault(&fault)?;

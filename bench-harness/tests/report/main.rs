@@ -3,4 +3,5 @@
 mod browser;
 mod devtools;
 mod page;
+mod studies;
 mod synthetic;

@@ -20,6 +20,7 @@ fn the_page_is_complete_small_and_fetches_nothing() {
         "summary",
         "capabilities",
         "figures",
+        "checked",
         "method",
         "cells",
         "reproduce",

@@ -7,7 +7,7 @@
 use anyhow::{Context, Result, anyhow};
 use plotters::backend::{DrawingBackend, SVGBackend};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
-use plotters::style::{FontTransform, IntoFont, RGBAColor, ShapeStyle, TextStyle};
+use plotters::style::{Color as _, FontTransform, IntoFont, RGBAColor, ShapeStyle, TextStyle};
 
 /// Pixels of the back end per unit of a figure: it draws at whole pixels only, which would show.
 const FINE: f64 = 4.0;
@@ -96,6 +96,9 @@ pub(crate) fn text_width(text: &str) -> f64 {
     text.chars().count() as f64 * TEXT * 0.6
 }
 
+/// The role that begins or ends what belongs to a member of a figure: not a paint, so not an [`Ink`].
+const MEMBER: u8 = 11;
+
 /// A figure that is being drawn.
 pub(crate) struct Canvas<'a> {
     backend: SVGBackend<'a>,
@@ -123,6 +126,19 @@ impl Canvas<'_> {
         let style =
             ShapeStyle { color: ink.colour(), filled: false, stroke_width: width * fine(1.0).unsigned_abs() };
         self.backend.draw_path(points.iter().copied().map(pixel), &style).map_err(|error| anyhow!("{error}"))
+    }
+
+    /// Draws what belongs to a member of the figure, so that the page can hide it: a group of its own, which carries its number.
+    pub(crate) fn member(&mut self, number: u8, part: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        self.mark(number, 1)?;
+        part(self)?;
+        self.mark(number, 0)
+    }
+
+    /// A pixel that is replaced in the finished text: the back end has no groups.
+    fn mark(&mut self, number: u8, begins: u8) -> Result<()> {
+        let colour = RGBAColor(MEMBER, number, begins, 1.0).to_backend_color();
+        self.backend.draw_pixel((0, 0), colour).map_err(|error| anyhow!("{error}"))
     }
 
     pub(crate) fn area(&mut self, corners: &[(f64, f64)], ink: Ink) -> Result<()> {
@@ -173,7 +189,8 @@ fn themed(raw: &str, title: &str) -> Result<String> {
         .context("an SVG without a viewBox")?
         .0;
     let mut out = format!("<svg viewBox=\"{view_box}\" role=\"img\" aria-label=\"{}\">", attribute(title));
-    let mut rest = body;
+    let grouped = grouped(body)?;
+    let mut rest = grouped.as_str();
     while let Some((at, paint)) = next_paint(rest) {
         out.push_str(&rest[..at]);
         let value = at + paint.len() + 3;
@@ -195,6 +212,27 @@ fn themed(raw: &str, title: &str) -> Result<String> {
         out = out.replace(noise, "");
     }
     Ok(out.replace(&format!(" font-size=\"{}\"", TEXT * FINE), ""))
+}
+
+/// Puts groups in the place of the pixels that mark them. An element is a line, and only an attribute can match.
+fn grouped(body: &str) -> Result<String> {
+    let pixel = format!("fill=\"#{MEMBER:02X}");
+    let mut out = String::with_capacity(body.len());
+    for line in body.split_inclusive('\n') {
+        let Some(at) = line.find(&pixel) else {
+            out.push_str(line);
+            continue;
+        };
+        let code = line.get(at + pixel.len()..at + pixel.len() + 4).context("a mark without its digits")?;
+        let (number, begins) = code.split_at(2);
+        if begins == "01" {
+            let number = u8::from_str_radix(number, 16).context("a mark without a number")?;
+            out.extend(["<g data-f=\"", &number.to_string(), "\">"]);
+        } else {
+            out.push_str("</g>");
+        }
+    }
+    Ok(out)
 }
 
 fn next_paint(text: &str) -> Option<(usize, &'static str)> {
@@ -233,6 +271,21 @@ mod tests {
         assert!(!svg.contains("<script") && !svg.contains("</svg><"), "{svg}");
         assert!(!svg.contains("=\"#"), "{svg}");
         assert!(svg.starts_with("<svg viewBox=\"0 0 400 200\"") && svg.ends_with("</svg>"), "{svg}");
+    }
+
+    #[test]
+    fn members_are_groups_whatever_their_text_says() {
+        let svg = draw(10.0, 10.0, "", |canvas| {
+            canvas.line(&[(0.0, 0.0), (1.0, 1.0)], Ink::Axis, 1)?;
+            canvas.member(17, |canvas| canvas.text("fill=\"#0B0501", (1.0, 1.0), Anchor::Left, Ink::Text))
+        })
+        .unwrap();
+        assert_eq!((svg.matches("<g data-f=\"17\">").count(), svg.matches("<g ").count()), (1, 1), "{svg}");
+        assert_eq!(svg.matches("</g>").count(), 1, "{svg}");
+        let inside =
+            svg.split("<g data-f=\"17\">").nth(1).and_then(|rest| rest.split("</g>").next()).unwrap();
+        assert!(inside.contains("<text") && !inside.contains("polyline"), "{svg}");
+        assert!(!svg.contains("<rect"), "{svg}");
     }
 
     #[test]

@@ -20,6 +20,7 @@ pub(crate) struct Style {
     shape: u8,
     dash: u8,
     hollow: Fill,
+    member: u8,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +39,13 @@ impl Style {
             shape: ((filter + filter / (COLOURS * SHAPES)) % SHAPES) as u8,
             dash: ((filter / COLOURS + filter) % DASHES) as u8,
             hollow: if hollow { Fill::Hollow } else { Fill::Full },
+            member: u8::try_from(filter).unwrap_or(u8::MAX),
         }
+    }
+
+    /// The filter's number, by which the page hides it.
+    pub(crate) fn member(self) -> u8 {
+        self.member
     }
 
     pub(crate) fn ink(self) -> Ink {

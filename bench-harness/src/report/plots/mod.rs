@@ -40,10 +40,20 @@ pub(crate) struct Figure {
     pub(crate) note: String,
     /// Drawings as SVG.
     pub(crate) panels: Vec<String>,
-    /// Marks as SVG, with their names.
-    pub(crate) legend: Vec<(String, String)>,
+    /// What names its lines.
+    pub(crate) legend: Vec<Key>,
     /// Its numbers.
     pub(crate) table: Table,
+}
+
+/// A filter in a legend.
+#[derive(Clone, Debug)]
+pub(crate) struct Key {
+    /// Its mark as SVG.
+    pub(crate) mark: String,
+    pub(crate) name: String,
+    /// The number that what is drawn of it carries.
+    pub(crate) member: u8,
 }
 
 /// Numbers of a figure.
@@ -118,7 +128,10 @@ fn chart(
         note: notes.sentence(),
         panels: drawings,
         legend: legend
-            .map(|(i, label)| Ok((swatch(Style::of(run, i), &label)?, label)))
+            .map(|(i, name)| {
+                let style = Style::of(run, i);
+                Ok(Key { mark: swatch(style, &name)?, name, member: style.member() })
+            })
             .collect::<Result<_>>()?,
         table,
     }))

@@ -156,7 +156,8 @@ pub(crate) fn draw(
             frame.guide(canvas, guide, &mut labels)?;
         }
         for series in &panel.series {
-            frame.series(canvas, series, &mut labels, notes)?;
+            canvas
+                .member(series.style.member(), |canvas| frame.series(canvas, series, &mut labels, notes))?;
         }
         frame.point_labels(canvas, &panel.series)?;
         right_labels(canvas, labels)
@@ -175,6 +176,8 @@ struct RightLabel {
     y: f64,
     text: String,
     ink: Ink,
+    /// The filter, if it is one's.
+    member: Option<u8>,
 }
 
 impl Frame<'_> {
@@ -220,7 +223,7 @@ impl Frame<'_> {
                 let Some(&(_, y)) = inside.iter().max_by(|a, b| a.0.total_cmp(&b.0)) else { return Ok(()) };
                 canvas.line(&inside, *ink, 2)?;
                 if !label.is_empty() {
-                    labels.push(RightLabel { y, text: label.clone(), ink: *ink });
+                    labels.push(RightLabel { y, text: label.clone(), ink: *ink, member: None });
                 }
                 Ok(())
             }
@@ -238,7 +241,7 @@ impl Frame<'_> {
                 }
                 let y = self.y_at(*y);
                 canvas.line(&[(LEFT, y), (WIDTH - RIGHT, y)], Ink::Bound, 1)?;
-                labels.push(RightLabel { y, text: label.clone(), ink: Ink::Bound });
+                labels.push(RightLabel { y, text: label.clone(), ink: Ink::Bound, member: None });
                 Ok(())
             }
         }
@@ -269,7 +272,12 @@ impl Frame<'_> {
                 let y = self.y_at(level.mid);
                 canvas.line(&[(LEFT, y), (WIDTH - RIGHT, y)], ink, 2)?;
                 draw_marker(canvas, (WIDTH - RIGHT, y), series.style)?;
-                labels.push(RightLabel { y, text: series.label.clone(), ink });
+                labels.push(RightLabel {
+                    y,
+                    text: series.label.clone(),
+                    ink,
+                    member: Some(series.style.member()),
+                });
             }
             return Ok(());
         }
@@ -297,7 +305,12 @@ impl Frame<'_> {
                 canvas.line(&places, ink, 2)?;
             }
             if let Some(&(_, y)) = places.last() {
-                labels.push(RightLabel { y, text: series.label.clone(), ink });
+                labels.push(RightLabel {
+                    y,
+                    text: series.label.clone(),
+                    ink,
+                    member: Some(series.style.member()),
+                });
             }
         }
         let unmarked = if series.join == Join::Curve { places.len().saturating_sub(1) } else { 0 };
@@ -383,12 +396,10 @@ impl Frame<'_> {
             );
             if let Some((left, top, right, bottom)) = free {
                 taken.push((left, top, right, bottom));
-                canvas.text(
-                    &text,
-                    (left, f64::midpoint(top, bottom)),
-                    Anchor::Left,
-                    series.style.text_ink(),
-                )?;
+                let at = (left, f64::midpoint(top, bottom));
+                canvas.member(series.style.member(), |canvas| {
+                    canvas.text(&text, at, Anchor::Left, series.style.text_ink())
+                })?;
             }
         }
         Ok(())
@@ -411,13 +422,15 @@ fn right_labels(canvas: &mut Canvas<'_>, mut labels: Vec<RightLabel>) -> Result<
     }
     let edge = WIDTH - RIGHT;
     for (label, end) in labels.into_iter().zip(ends) {
-        canvas.line(&[(edge + 5.0, end), (edge + 12.0, label.y)], Ink::Grid, 1)?;
-        canvas.text(
-            &shorten(&label.text, LABEL),
-            (edge + 14.0, label.y),
-            Anchor::Left,
-            label.ink.for_text(),
-        )?;
+        let write = |canvas: &mut Canvas<'_>| {
+            canvas.line(&[(edge + 5.0, end), (edge + 12.0, label.y)], Ink::Grid, 1)?;
+            let text = shorten(&label.text, LABEL);
+            canvas.text(&text, (edge + 14.0, label.y), Anchor::Left, label.ink.for_text())
+        };
+        match label.member {
+            Some(member) => canvas.member(member, write)?,
+            None => write(canvas)?,
+        }
     }
     Ok(())
 }
