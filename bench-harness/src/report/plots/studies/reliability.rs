@@ -80,14 +80,25 @@ fn of_builds(run: &Run<'_>, builds: &[&Record]) -> String {
     let failed = if failing.is_empty() {
         format!("None of {} builds failed.", count(total as u64))
     } else {
-        format!("Of {} builds, those that failed: {}.", count(total as u64), list(&failing))
+        format!("Of {} builds, those that failed: {}.", count(total as u64), few(failing))
     };
     let again = if again.is_empty() {
         " None needed a second attempt.".to_owned()
     } else {
-        format!(" More than one attempt, at most: {}.", list(&again))
+        format!(" More than one attempt, at most: {}.", few(again))
     };
     format!("{failed}{again}")
+}
+
+/// A list that a caption can hold: the table has them all.
+fn few(mut names: Vec<String>) -> String {
+    const MOST: usize = 6;
+    if names.len() > MOST {
+        let more = names.len() - (MOST - 1);
+        names.truncate(MOST - 1);
+        names.push(format!("{more} more"));
+    }
+    list(&names)
 }
 
 fn of_refusals(run: &Run<'_>, refusals: &[&Record]) -> String {
