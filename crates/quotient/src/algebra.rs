@@ -1,13 +1,15 @@
 //! Set algebra on whole filters.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use amq::{Intersect, MergeError, MultisetAlgebra, Union};
 use amq_bits::{Store, Table};
 
+use crate::decode::Decoder;
 use crate::filter::Header;
 use crate::resize::most_records;
-use crate::sorted::{Combine, Stream, truncated};
+use crate::sorted::{CHUNK, Chunk, Combine, Combined, Sorted, Truncated, summed};
 use crate::{Filter, Geometry, Layout, OutOfMemory, Records};
 
 impl From<OutOfMemory> for MergeError {
@@ -25,8 +27,12 @@ impl<L: Layout, S: Store> Filter<L, S> {
     }
 
     /// The records in a space of `fingerprints`, which this filter's M is a power of two times as large as.
-    fn coarsened(&self, fingerprints: u128) -> impl Iterator<Item = (u64, u64)> + use<'_, L, S> {
-        truncated(self.fingerprints(), (self.geometry().fingerprints() / fingerprints).trailing_zeros())
+    fn coarsened(&self, fingerprints: u128) -> Box<dyn Sorted + '_> {
+        let source = Decoder::new(self.header.layout, self.table.bytes());
+        match (self.geometry().fingerprints() / fingerprints).trailing_zeros() {
+            0 => Box::new(source),
+            bits => Box::new(Truncated { source, bits }),
+        }
     }
 }
 
@@ -75,11 +81,12 @@ fn geometry_for<L: Layout>(
 impl<L: Layout> Filter<L, Table> {
     fn combine(&self, other: &Self, how: Combine, records: Records) -> Result<Self, MergeError> {
         let fingerprints = common_fingerprints(&[self, other])?;
-        let stream = || Stream::combined(self.coarsened(fingerprints), other.coarsened(fingerprints), how);
+        let stream = || Combined::new(self.coarsened(fingerprints), other.coarsened(fingerprints), how);
         let own = self.geometry().slots();
         let slots = if how == Combine::Difference { own } else { own.max(other.geometry().slots()) };
         let fullest = self.records().max(other.records());
-        // The fewest and the most records that there can be. If both go into the same table, nothing need be counted before.
+        let geometry_of = |records| geometry_for::<L>(fingerprints, slots, records, fullest);
+        // The fewest and the most records that there can be.
         let (left, right) = (self.records(), other.records());
         let (fewest, most) = match how {
             Combine::Sum => (left.saturating_add(right), left.saturating_add(right)),
@@ -87,17 +94,74 @@ impl<L: Layout> Filter<L, Table> {
             Combine::Intersection => (0, left.min(right)),
             Combine::Difference => (left.saturating_sub(right), left),
         };
-        let geometry_of = |records| geometry_for::<L>(fingerprints, slots, records, fullest);
-        let geometry = match (geometry_of(fewest), geometry_of(most)) {
+        let mut geometry = match (geometry_of(fewest), geometry_of(most)) {
+            // Both go into the same table.
             (Ok(smallest), Ok(largest)) if smallest == largest => smallest,
-            _ => geometry_of(stream().map(|(_, multiplicity)| multiplicity).sum())?,
+            _ => match geometry_of(estimated(stream(), fingerprints).clamp(fewest, most)) {
+                Ok(likely) => likely,
+                Err(_) => geometry_of(counted(stream()))?,
+            },
         };
-        let layout = L::new(geometry).ok_or(MergeError::RemainderExhausted { records: most })?;
-        let mut len = 0;
-        let counted = stream().inspect(|&(_, multiplicity)| len += multiplicity);
-        let mut result = Self::load(Header { layout, seed: self.seed(), len: 0, records }, counted)?;
-        result.header.len = len;
-        Ok(result)
+        loop {
+            let layout = L::new(geometry).ok_or(MergeError::RemainderExhausted { records: most })?;
+            let header = Header { layout, seed: self.seed(), len: 0, records };
+            let mut source = Limited { source: stream(), left: geometry.highest_records(), exceeds: false };
+            let result = Self::load(header, &mut source)?;
+            let exact = if source.exceeds { counted(stream()) } else { result.records() };
+            let right = geometry_of(exact)?;
+            if right == geometry {
+                return Ok(result);
+            }
+            // Once more, which is then the last time.
+            geometry = right;
+        }
+    }
+}
+
+/// About how many fingerprints a stream has, from the first few thousand: they are spread evenly, unless somebody chose them.
+fn estimated(mut stream: impl Sorted, fingerprints: u128) -> u64 {
+    /// Its deviation is less than a hundredth of it.
+    const SAMPLE: u64 = 1 << 14;
+    let mut chunk = Box::new([0; CHUNK]);
+    let (mut seen, mut highest) = (0, 0);
+    while seen < SAMPLE {
+        match stream.fill(&mut chunk) {
+            0 => return seen,
+            len => (seen, highest) = (seen + len as u64, chunk[len - 1]),
+        }
+    }
+    // Below 2^16 times at most 2^64.
+    u64::try_from(u128::from(seen) * fingerprints / (u128::from(highest) + 1)).unwrap_or(u64::MAX)
+}
+
+/// How many fingerprints a stream has.
+fn counted(mut stream: impl Sorted) -> u64 {
+    let mut chunk = Box::new([0; CHUNK]);
+    let fills = core::iter::repeat_with(|| stream.fill(&mut chunk) as u64);
+    fills.take_while(|&len| len > 0).sum()
+}
+
+/// A stream up to a number of fingerprints.
+struct Limited<S> {
+    source: S,
+    left: u64,
+    /// There were more.
+    exceeds: bool,
+}
+
+impl<S: Sorted> Sorted for Limited<S> {
+    fn fill(&mut self, chunk: &mut Chunk) -> usize {
+        let len = self.source.fill(chunk);
+        match self.left.checked_sub(len as u64) {
+            Some(left) => {
+                self.left = left;
+                len
+            }
+            None => {
+                self.exceeds = true;
+                0
+            }
+        }
     }
 }
 
@@ -154,6 +218,7 @@ impl<L: Layout> MultisetAlgebra for Filter<L, Table> {
         let seed = operands.first().map_or(0, |first| first.seed());
         let header = Header { layout, seed, len, records };
         let streams = operands.iter().map(|operand| operand.coarsened(fingerprints)).collect::<Vec<_>>();
-        Ok(Self::load(header, Stream::summed(streams).into_iter().flatten())?)
+        let mut sum = summed(streams).ok_or(MergeError::Empty)?;
+        Ok(Self::load(header, &mut sum)?)
     }
 }

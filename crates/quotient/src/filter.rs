@@ -6,8 +6,9 @@ use core::{error::Error, fmt};
 use amq::{Amq, BuildError, Digest, Family, InvariantError, Kind, Plan, Space, Spec, SpecError, theory};
 use amq_bits::{Store, StoreMut, Table};
 
-use crate::sorted::grouped;
-use crate::{Geometry, Layout, OutOfMemory, RankSelect, ThreeBit, radix, sizing};
+use crate::encode::Encoder;
+use crate::sorted::Sorted;
+use crate::{Geometry, Layout, OutOfMemory, RankSelect, ThreeBit, encode, radix, sizing};
 
 /// The quotient filter with three state bits a slot: r + 3 bits for each of m slots, r from 1 to 54.
 ///
@@ -156,14 +157,11 @@ impl<L: Layout> Filter<L, Table> {
         Ok(Self { header, table: Table::zeroed(layout.table_bytes())?, moved: 0 })
     }
 
-    /// A filter of `header.len` records, which are those of `sorted`.
-    pub(crate) fn load(
-        header: Header<L>,
-        sorted: impl Iterator<Item = (u64, u64)>,
-    ) -> Result<Self, OutOfMemory> {
-        debug_assert!(header.len <= header.layout.geometry().highest_records());
+    /// A filter of all fingerprints of a stream, at most m - 1. What `header` says of their number is of no account.
+    pub(crate) fn load(mut header: Header<L>, source: &mut impl Sorted) -> Result<Self, OutOfMemory> {
         let mut table = Table::zeroed(header.layout.table_bytes())?;
-        header.layout.load(table.bytes_mut(), sorted)?;
+        header.len = encode::load(header.layout, table.bytes_mut(), source)?;
+        debug_assert!(header.len <= header.layout.geometry().highest_records());
         Ok(Self { header, table, moved: 0 })
     }
 }
@@ -323,7 +321,11 @@ where
         let bits = 128 - (geometry.fingerprints() - 1).leading_zeros();
         let sorted = radix::sort(&mut fingerprints, &mut scratch, bits);
         let header = Header { layout, seed: spec.seed(), len, records: Records::OnePerInsertion };
-        Ok(Self::load(header, grouped(sorted.iter().map(|&fingerprint| (fingerprint, 1))))?)
+        let mut table = Table::zeroed(layout.table_bytes())?;
+        let mut encoder = Encoder::new(layout, table.bytes_mut());
+        encoder.put(sorted)?;
+        encoder.finish()?;
+        Ok(Self { header, table, moved: 0 })
     }
 
     fn table(&self) -> &[u8] {

@@ -6,6 +6,9 @@ use amq::{Digest, InvariantError, assert_same_length};
 use amq_bits::AllocError;
 
 use crate::Geometry;
+use crate::blocks::Blocks;
+use crate::decode::Decoder;
+use crate::sorted::{AtHand, Grouped};
 
 /// How the multiset of fingerprints lies in the bytes of a table.
 ///
@@ -14,7 +17,7 @@ use crate::Geometry;
 /// exactly one table, whatever order the records came in.
 ///
 /// Sealed: implemented by [`ThreeBit`](crate::ThreeBit) and [`RankSelect`](crate::RankSelect) only.
-pub trait Layout: Copy + PartialEq + fmt::Debug + Send + Sync + sealed::Sealed + 'static {
+pub trait Layout: Blocks + Copy + PartialEq + fmt::Debug + Send + Sync + 'static {
     /// The family's short name.
     const NAME: &'static str;
     /// The family's name for people.
@@ -55,13 +58,9 @@ pub trait Layout: Copy + PartialEq + fmt::Debug + Send + Sync + sealed::Sealed +
     fn remove(&self, bytes: &mut [u8], digest: Digest) -> bool;
 
     /// (fingerprint, multiplicity), ascending, each fingerprint once. Linear in the table.
-    fn sorted<'a>(&self, bytes: &'a [u8]) -> impl Iterator<Item = (u64, u64)> + use<'a, Self>;
-
-    /// Writes at most m - 1 records, as [`sorted`](Layout::sorted) gives them, into a table of zeros. One pass.
-    ///
-    /// # Errors
-    /// If there is no memory for the records that wrap around.
-    fn load(&self, bytes: &mut [u8], sorted: impl Iterator<Item = (u64, u64)>) -> Result<(), OutOfMemory>;
+    fn sorted<'a>(&self, bytes: &'a [u8]) -> impl Iterator<Item = (u64, u64)> + use<'a, Self> {
+        Grouped(AtHand::new(Decoder::new(*self, bytes)))
+    }
 
     /// One slot, decoded.
     fn view(&self, bytes: &[u8], slot: u64) -> Self::View;
@@ -122,7 +121,7 @@ pub(crate) struct Next {
 
 impl Next {
     #[inline]
-    fn prefetch<L: Layout>(self, layout: &L, bytes: &[u8]) {
+    pub(crate) fn prefetch<L: Layout>(self, layout: &L, bytes: &[u8]) {
         if let Some(later) = self.later {
             layout.prefetch(bytes, later);
         }
@@ -157,9 +156,4 @@ impl From<AllocError> for OutOfMemory {
     fn from(error: AllocError) -> Self {
         Self { bytes: error.bytes }
     }
-}
-
-pub(crate) mod sealed {
-    /// Keeps the trait to this crate, whose filters rely on what it promises.
-    pub trait Sealed {}
 }

@@ -7,12 +7,16 @@ extern crate alloc;
 extern crate std;
 
 mod algebra;
+mod blocks;
+mod decode;
 mod dynamic;
+mod encode;
 mod filter;
 mod fingerprint;
 mod growing;
 mod insight;
 mod layout;
+mod merge;
 mod radix;
 mod rank_select;
 mod resize;

@@ -1,8 +1,9 @@
 //! Growing and shrinking without the keys.
 
 use amq::{Grow, ResizeError, Shrink};
-use amq_bits::Table;
+use amq_bits::{Store, Table};
 
+use crate::decode::Decoder;
 use crate::filter::Header;
 use crate::{Filter, Geometry, Layout, OutOfMemory};
 
@@ -17,7 +18,7 @@ impl<L: Layout> Filter<L, Table> {
     fn move_to(&mut self, geometry: Geometry) -> Result<(), ResizeError> {
         let layout = L::new(geometry).ok_or(ResizeError::TooLarge)?;
         let header = Header { layout, ..self.header };
-        let moved = Self::load(header, self.fingerprints())?;
+        let moved = Self::load(header, &mut Decoder::new(self.header.layout, self.table.bytes()))?;
         *self = moved;
         Ok(())
     }

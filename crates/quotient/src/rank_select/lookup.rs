@@ -206,9 +206,9 @@ fn run_starts(ends: u64, offset: u64) -> u64 {
 
 /// Remainders side by side in a word: as many as one unaligned load is sure to hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Fields {
+pub(crate) struct Fields {
     /// How many.
-    pub(super) count: u32,
+    pub(crate) count: u32,
     r: u32,
     /// The lowest bit of each.
     low: u64,
@@ -218,7 +218,7 @@ pub(super) struct Fields {
 
 impl Fields {
     /// For r bits each, 1 to 57.
-    pub(super) const fn new(r: u32) -> Self {
+    pub(crate) const fn new(r: u32) -> Self {
         let count = 57 / r;
         let mut low = 0;
         let mut i = 0;
@@ -242,7 +242,7 @@ impl Fields {
 
     /// Whether one of the first `fields` remainders in `window`, or of all if it holds fewer, is `remainder`.
     #[inline(always)]
-    fn any_equal(&self, window: u64, remainder: u64, fields: u32) -> bool {
+    pub(crate) fn any_equal(&self, window: u64, remainder: u64, fields: u32) -> bool {
         let differences = window ^ self.low.wrapping_mul(remainder);
         let others = self.high - self.low;
         // The highest bit of a field becomes one if any bit of it is: no carry leaves it.

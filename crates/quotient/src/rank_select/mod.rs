@@ -26,11 +26,10 @@
 )]
 
 mod across;
+mod blocks;
 mod check;
 mod edit;
-mod iterate;
 mod jobs;
-mod load;
 mod lookup;
 mod place;
 mod shape;
@@ -40,11 +39,11 @@ use amq::{Digest, InvariantError, assert_same_length};
 use amq_bits::prefetch::prefetch_read;
 
 use crate::Geometry;
-use crate::layout::{Layout, OutOfMemory, sealed::Sealed};
-use lookup::Fields;
+use crate::layout::Layout;
 use place::Place;
 use shape::{PADDING, Shape};
 
+pub(crate) use lookup::Fields;
 pub use view::RankSelectView;
 
 /// The layout with occupied and run-end bits: [`RankSelectQuotientFilter`](crate::RankSelectQuotientFilter)'s.
@@ -94,8 +93,6 @@ impl RankSelect {
 const fn inverse(slots: u32) -> u64 {
     u64::MAX / slots as u64 + 1
 }
-
-impl Sealed for RankSelect {}
 
 impl Layout for RankSelect {
     const NAME: &'static str = "rank-select-quotient";
@@ -176,14 +173,6 @@ impl Layout for RankSelect {
 
     fn remove_batch(&self, bytes: &mut [u8], digests: &[Digest]) -> u64 {
         jobs::remove_batch(self, bytes, digests)
-    }
-
-    fn sorted<'a>(&self, bytes: &'a [u8]) -> impl Iterator<Item = (u64, u64)> + use<'a> {
-        self.iterate(bytes)
-    }
-
-    fn load(&self, bytes: &mut [u8], sorted: impl Iterator<Item = (u64, u64)>) -> Result<(), OutOfMemory> {
-        self.load_sorted(bytes, sorted)
     }
 
     fn view(&self, bytes: &[u8], slot: u64) -> RankSelectView {

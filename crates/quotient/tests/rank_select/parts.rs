@@ -1,71 +1,28 @@
-//! Bytes that are no table, and all that are.
+//! What the suite has to know of the bytes of a table with occupied and run-end bits; and damage that only they can have.
 
 use amq::{Insert, InvariantError};
 use amq_quotient::{Geometry, PartsError, Records};
 
 use crate::Tested;
-use crate::suite::common::{digest, empty};
+use crate::suite::common::digest;
 
-#[test]
-fn wrong_parts_are_named() {
-    fn view(geometry: Geometry, bytes: &[u8]) -> Result<(), PartsError> {
-        Tested::from_parts(geometry, 0, Records::Shared, bytes).map(|_| ())
-    }
-    let geometry = Geometry::new(8, 3).unwrap();
-    let expected = 15 + 21 + 7;
-    assert_eq!(view(geometry, &[0_u8; 43][..]), Ok(()));
-    for bytes in [&[][..], &[0; 42], &[0; 44]] {
-        assert_eq!(view(geometry, bytes), Err(PartsError::Length { bytes: bytes.len() as u64, expected }));
-    }
-    assert_eq!(view(Geometry::new(8, 58).unwrap(), &[0; 43]), Err(PartsError::Geometry { slots: 8, r: 58 }));
-    // 2^63 slots of more than three bits fit into no count of bits.
-    let huge = Geometry::new(1 << 63, 1).unwrap();
-    assert_eq!(view(huge, &[0; 43]), Err(PartsError::Geometry { slots: 1 << 63, r: 1 }));
-    // An occupied bit, a run-end bit and a remainder bit behind the last slot, and a byte behind the block.
-    for (at, bit) in [(2, 1), (9, 1), (18, 1), (36, 128), (42, 1)] {
-        let mut padding = [0_u8; 43];
-        padding[at] = bit;
-        let what = InvariantError { what: "a padding bit is set", at: at as u64 };
-        assert_eq!(view(geometry, &padding), Err(PartsError::Table(what)));
-    }
-}
+/// Bytes of a table of eight slots with r = 3: an offset, twice 56 bits, 56 remainders, and padding.
+pub(crate) const EIGHT_SLOTS: usize = 15 + 21 + 7;
 
-/// The binomial coefficient.
-fn choose(n: u64, k: u64) -> u64 {
-    (1..=k).fold(1, |product, i| product * (n - k + i) / i)
-}
+/// (byte, bits) of padding in it: an occupied, a run-end and two remainder bits behind the last slot, and a bit behind the block.
+pub(crate) const PADDING: [(usize, u8); 5] = [(2, 1), (9, 1), (18, 1), (36, 128), (42, 1)];
 
-/// All tables that there are: as many pass the check as there are multisets, and each of them is the one that its own fingerprints are
-/// laid out as. So the check accepts nothing else, and a multiset has one table.
-#[test]
-fn exactly_the_tables_of_multisets_pass() {
-    for slots in 2..=5_u64 {
-        let geometry = Geometry::new(slots, 1).unwrap();
-        let mut sound = 0;
-        // Occupied bits, run-end bits and remainders of one bit, and an offset below the number of slots.
-        for pattern in 0..1_u64 << (3 * slots) {
-            for offset in 0..u8::try_from(slots).unwrap() {
-                let mut bytes = [0; 29];
-                let field = |i: u64| u8::try_from(pattern >> (i * slots) & ((1 << slots) - 1)).unwrap();
-                (bytes[0], bytes[1], bytes[8], bytes[15]) = (offset, field(0), field(1), field(2));
-                let Ok(filter) = Tested::from_parts(geometry, 0, Records::OnePerInsertion, &bytes[..]) else {
-                    continue;
-                };
-                sound += 1;
-                let mut rebuilt = empty(slots, 1);
-                for (fingerprint, multiplicity) in filter.fingerprints() {
-                    for _ in 0..multiplicity {
-                        rebuilt.insert(geometry.smallest_digest(fingerprint)).unwrap();
-                    }
-                }
-                assert_eq!(rebuilt.bytes(), bytes);
-                assert_eq!(rebuilt.records(), filter.records());
-            }
+/// All tables of up to seven slots with r = 1 whose offset is less than the number of slots, damaged ones included.
+pub(crate) fn candidates(slots: u64) -> impl Iterator<Item = Vec<u8>> {
+    (0..slots << (3 * slots)).map(move |pattern| {
+        let mut bytes = vec![0; 15 + 7 + 7];
+        for (field, at) in [1, 8, 15].into_iter().enumerate() {
+            let bits = pattern >> (field as u64 * slots) & ((1 << slots) - 1);
+            bytes[at] = u8::try_from(bits).unwrap();
         }
-        // Multisets of k out of 2·slots fingerprints, for k up to slots - 1.
-        let multisets: u64 = (0..slots).map(|k| choose(2 * slots + k - 1, k)).sum();
-        assert_eq!(sound, multisets, "{slots} slots");
-    }
+        bytes[0] = u8::try_from(pattern >> (3 * slots)).unwrap();
+        bytes
+    })
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Filters over bytes made earlier, sound or damaged.
 
-use super::common::{below, digests, random};
+use super::common::{below, digests, empty, random};
 use crate::Tested;
-use amq::{Amq, Count, Family, Insert, Remove, Spec};
+use crate::parts::{EIGHT_SLOTS, PADDING, candidates};
+use amq::{Amq, Count, Family, Insert, InvariantError, Remove, Spec};
 use amq_bits::{Store, StoreMut, Table};
 use amq_quotient::{Geometry, PartsError, Records};
 
@@ -21,6 +22,63 @@ fn a_borrowed_table_answers_like_the_owned_one() {
     assert!(view.remove(keys[0]));
     view.insert(keys[0]).unwrap();
     assert_eq!(view.bytes(), filter.bytes());
+}
+
+#[test]
+fn wrong_parts_are_named() {
+    fn view(geometry: Geometry, bytes: &[u8]) -> Result<(), PartsError> {
+        Tested::from_parts(geometry, 0, Records::Shared, bytes).map(|_| ())
+    }
+    let geometry = Geometry::new(8, 3).unwrap();
+    let zeros = [0; EIGHT_SLOTS + 1];
+    assert_eq!(view(geometry, &zeros[..EIGHT_SLOTS]), Ok(()));
+    for bytes in [&[][..], &zeros[..EIGHT_SLOTS - 1], &zeros] {
+        let expected = EIGHT_SLOTS as u64;
+        assert_eq!(view(geometry, bytes), Err(PartsError::Length { bytes: bytes.len() as u64, expected }));
+    }
+    let r = Tested::R.1 + 1;
+    assert_eq!(view(Geometry::new(8, r).unwrap(), &zeros), Err(PartsError::Geometry { slots: 8, r }));
+    // 2^63 slots of more than three bits fit into no count of bits.
+    let huge = Geometry::new(1 << 63, 1).unwrap();
+    assert_eq!(view(huge, &zeros), Err(PartsError::Geometry { slots: 1 << 63, r: 1 }));
+    for (at, bits) in PADDING {
+        let mut padding = [0; EIGHT_SLOTS];
+        padding[at] = bits;
+        let what = InvariantError { what: "a padding bit is set", at: at as u64 };
+        assert_eq!(view(geometry, &padding), Err(PartsError::Table(what)));
+    }
+}
+
+/// The binomial coefficient.
+fn choose(n: u64, k: u64) -> u64 {
+    (1..=k).fold(1, |product, i| product * (n - k + i) / i)
+}
+
+/// All tables that there are: as many pass the check as there are multisets, and each of them is the one that its own fingerprints are
+/// laid out as. So the check accepts nothing else, and a multiset has one table.
+#[test]
+fn exactly_the_tables_of_multisets_pass() {
+    for slots in 2..=5_u64 {
+        let geometry = Geometry::new(slots, 1).unwrap();
+        let mut sound = 0;
+        for bytes in candidates(slots) {
+            let Ok(filter) = Tested::from_parts(geometry, 0, Records::OnePerInsertion, &bytes[..]) else {
+                continue;
+            };
+            sound += 1;
+            let mut rebuilt = empty(slots, 1);
+            for (fingerprint, multiplicity) in filter.fingerprints() {
+                for _ in 0..multiplicity {
+                    rebuilt.insert(geometry.smallest_digest(fingerprint)).unwrap();
+                }
+            }
+            assert_eq!(rebuilt.bytes(), bytes);
+            assert_eq!(rebuilt.records(), filter.records());
+        }
+        // Multisets of k out of 2·slots fingerprints, for k up to slots - 1.
+        let multisets: u64 = (0..slots).map(|k| choose(2 * slots + k - 1, k)).sum();
+        assert_eq!(sound, multisets, "{slots} slots");
+    }
 }
 
 /// Random damage to larger tables: an error or the sound table of another multiset, never a panic or an endless loop.

@@ -15,7 +15,7 @@ fn a_shape_is_taken_literally() {
     {
         let plan = plan(&Spec::shape(alpha, r, n)).unwrap();
         assert_eq!((plan.slots, plan.r, plan.k, plan.capacity), (slots, r, None, n));
-        assert_eq!(plan.table_bytes, (slots * u64::from(r + 3)).div_ceil(8) + 7);
+        assert_eq!(plan.table_bytes, slots.div_ceil(64) * 8 * u64::from(r + 3) + 7);
         assert_eq!(plan.alpha, n as f64 / slots as f64);
         assert_eq!(plan.fpr, theory::quotient::fpr(n, slots, r));
     }
