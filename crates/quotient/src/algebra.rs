@@ -152,16 +152,12 @@ struct Limited<S> {
 impl<S: Sorted> Sorted for Limited<S> {
     fn fill(&mut self, chunk: &mut Chunk) -> usize {
         let len = self.source.fill(chunk);
-        match self.left.checked_sub(len as u64) {
-            Some(left) => {
-                self.left = left;
-                len
-            }
-            None => {
-                self.exceeds = true;
-                0
-            }
-        }
+        let Some(left) = self.left.checked_sub(len as u64) else {
+            self.exceeds = true;
+            return 0;
+        };
+        self.left = left;
+        len
     }
 }
 

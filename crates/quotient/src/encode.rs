@@ -1,9 +1,16 @@
 //! Writing a whole table from its fingerprints in order.
 
+#![allow(
+    clippy::inline_always,
+    reason = "what is not inlined into code compiled for the processor's features does not use them"
+)]
+
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use crate::blocks::BlockRecords;
+use amq_bits::rank_select::{Job, Select, dispatch};
+
+use crate::blocks::{BlockRecords, MOST_SLOTS};
 use crate::decode::Decoder;
 use crate::sorted::{AtHand, CHUNK, Sorted};
 use crate::{Geometry, Layout, OutOfMemory};
@@ -27,8 +34,6 @@ pub(crate) struct Encoder<'a, L> {
     held: Option<u64>,
     /// What there was no slot for.
     kept: Vec<u64>,
-    /// Whether the first record kept back continues the run of the last slot.
-    is_torn: bool,
 }
 
 /// Where the cursors are.
@@ -47,10 +52,23 @@ struct Cursor {
     /// The homes seen in it, and what its offset is.
     homes: u64,
     offset: u64,
-    /// Three words of the records in the block of slots.
-    used: u64,
+    /// What the layout stores of the records in the block of slots.
     ends: u64,
+    followed: u64,
     shifted: u64,
+}
+
+impl Cursor {
+    /// What is to be stored of the record in a slot of the block.
+    #[inline(always)]
+    fn note<L: Layout>(&mut self, at: u64, is_followed: bool, is_shifted: bool) {
+        if L::STORES_ENDS {
+            self.ends |= u64::from(!is_followed) << at;
+        } else {
+            self.followed |= u64::from(is_followed) << at;
+            self.shifted |= u64::from(is_shifted) << at;
+        }
+    }
 }
 
 impl<'a, L: Layout> Encoder<'a, L> {
@@ -72,14 +90,13 @@ impl<'a, L: Layout> Encoder<'a, L> {
                 home_end: end,
                 homes: 0,
                 offset: 0,
-                used: 0,
                 ends: 0,
+                followed: 0,
                 shifted: 0,
             },
             records: BlockRecords::new(),
             held: None,
             kept: Vec::new(),
-            is_torn: false,
         }
     }
 
@@ -97,6 +114,11 @@ impl<'a, L: Layout> Encoder<'a, L> {
 
     /// Writes all but the last of these.
     fn put_all(&mut self, sorted: &[u64]) -> Result<(), OutOfMemory> {
+        dispatch(PutAll { encoder: self, sorted })
+    }
+
+    #[inline(always)]
+    fn put_each(&mut self, sorted: &[u64]) -> Result<(), OutOfMemory> {
         let (r, mask) = (self.geometry.r(), self.geometry.join(1, 0) - 1);
         let mut cursor = self.cursor;
         for pair in sorted.windows(2) {
@@ -110,22 +132,21 @@ impl<'a, L: Layout> Encoder<'a, L> {
             cursor.next = slot + 1;
             if slot >= cursor.end {
                 if slot >= self.geometry.slots() {
-                    self.keep(fingerprint, cursor.ends >> (cursor.end - 1 - cursor.start) & 1 == 0)?;
+                    self.keep(fingerprint)?;
                     continue;
                 }
                 self.turn(&mut cursor, slot);
             }
             let at = slot - cursor.start;
             self.records.remainders[(at & 63) as usize] = fingerprint & mask;
-            cursor.used |= 1 << at;
-            cursor.ends |= u64::from(following >> r != home) << at;
-            cursor.shifted |= u64::from(slot != home) << at;
+            cursor.note::<L>(at, following >> r == home, slot != home);
         }
         self.cursor = cursor;
         Ok(())
     }
 
     /// Moves the cursor over homes to the block of one, once all records of earlier homes lie where they belong.
+    #[inline(always)]
     fn enter(&mut self, cursor: &mut Cursor, home: u64) {
         while home >= cursor.home_end {
             self.layout.put_homes(self.bytes, cursor.home_block, cursor.homes, cursor.offset);
@@ -138,6 +159,7 @@ impl<'a, L: Layout> Encoder<'a, L> {
     }
 
     /// Moves the cursor over slots to the block of one.
+    #[inline(always)]
     fn turn(&mut self, cursor: &mut Cursor, slot: u64) {
         self.flush(cursor);
         while slot >= cursor.end {
@@ -148,20 +170,17 @@ impl<'a, L: Layout> Encoder<'a, L> {
     }
 
     /// Writes the records of a block.
+    #[inline(always)]
     fn flush(&mut self, cursor: &mut Cursor) {
         let records = &mut self.records;
-        (records.used, records.ends, records.shifted) = (cursor.used, cursor.ends, cursor.shifted);
-        if cursor.used != 0 {
-            self.layout.put_records(self.bytes, cursor.block, records);
-        }
-        records.clear(self.layout.block_slots());
-        (cursor.used, cursor.ends, cursor.shifted) = (0, 0, 0);
+        (records.ends, records.followed, records.shifted) = (cursor.ends, cursor.followed, cursor.shifted);
+        self.layout.put_records(self.bytes, cursor.block, records);
+        records.continues = (cursor.followed >> (cursor.end - 1 - cursor.start)) & 1;
+        records.remainders = [0; MOST_SLOTS];
+        (cursor.ends, cursor.followed, cursor.shifted) = (0, 0, 0);
     }
 
-    fn keep(&mut self, fingerprint: u64, run_goes_on: bool) -> Result<(), OutOfMemory> {
-        if self.kept.is_empty() {
-            self.is_torn = run_goes_on;
-        }
+    fn keep(&mut self, fingerprint: u64) -> Result<(), OutOfMemory> {
         self.kept.try_reserve(1).map_err(|_| out_of_memory(self.kept.len()))?;
         self.kept.push(fingerprint);
         Ok(())
@@ -173,7 +192,11 @@ impl<'a, L: Layout> Encoder<'a, L> {
     /// If there is no memory for the records that have to make room for those that wrap around.
     pub(crate) fn finish(mut self) -> Result<(), OutOfMemory> {
         self.close()?;
-        if self.kept.is_empty() { Ok(()) } else { wrap(self.layout, self.bytes, &self.kept, self.is_torn) }
+        if self.kept.is_empty() {
+            Ok(())
+        } else {
+            wrap(self.layout, self.bytes, &self.kept, self.records.continues)
+        }
     }
 
     fn close(&mut self) -> Result<(), OutOfMemory> {
@@ -203,19 +226,32 @@ impl<'a, L: Layout> Encoder<'a, L> {
             let at = slot - cursor.start;
             let (_, remainder) = self.geometry.parts(fingerprint);
             self.records.remainders[(at & 63) as usize] = remainder;
-            let is_end = sorted.get(i + 1).is_none_or(|&following| (following ^ fingerprint) >> r != 0);
-            cursor.used |= 1 << at;
-            cursor.ends |= u64::from(is_end) << at;
-            cursor.shifted |= 1 << at;
+            let goes_on = sorted.get(i + 1).is_some_and(|&following| (following ^ fingerprint) >> r == 0);
+            cursor.note::<L>(at, goes_on, true);
         }
         cursor.offset = cursor.next;
         self.cursor = cursor;
     }
 }
 
-/// Writes what was kept back to the start of a table, and moves what is there. `is_torn` says that the first run kept back begins in the
-/// last slots.
-fn wrap<L: Layout>(layout: L, bytes: &mut [u8], kept: &[u64], is_torn: bool) -> Result<(), OutOfMemory> {
+/// Compiled for the processor's shifts by a variable distance too, which take half as long.
+struct PutAll<'a, 'b, L> {
+    encoder: &'a mut Encoder<'b, L>,
+    sorted: &'a [u64],
+}
+
+impl<L: Layout> Job for PutAll<'_, '_, L> {
+    type Output = Result<(), OutOfMemory>;
+
+    #[inline(always)]
+    fn run<S: Select>(self, _: S) -> Self::Output {
+        self.encoder.put_each(self.sorted)
+    }
+}
+
+/// Writes what was kept back to the start of a table, and moves what is there. `continues` is 1 if the first record
+/// kept back goes on with the run in the last slot.
+fn wrap<L: Layout>(layout: L, bytes: &mut [u8], kept: &[u64], continues: u64) -> Result<(), OutOfMemory> {
     let (geometry, slots) = (layout.geometry(), u64::from(layout.block_slots()));
     // Records whose place changes, from the left up to the first whose does not; and behind them the next slot, before and after.
     let mut moved: Vec<u64> = Vec::new();
@@ -237,7 +273,7 @@ fn wrap<L: Layout>(layout: L, bytes: &mut [u8], kept: &[u64], is_torn: bool) -> 
         layout.erase(bytes, block, here);
     }
     let mut encoder = Encoder::new(layout, bytes);
-    encoder.records.continues = u64::from(is_torn);
+    encoder.records.continues = continues;
     encoder.put_wrapped(kept);
     encoder.put(&moved)?;
     encoder.close()

@@ -104,7 +104,8 @@ impl<S: Sorted> Combined<S> {
 impl<S: Sorted> Sorted for Combined<S> {
     fn fill(&mut self, chunk: &mut Chunk) -> usize {
         let mut len = 0;
-        while len < CHUNK {
+        // With less room a step is not worth its while.
+        while len + CHUNK / 8 <= CHUNK {
             let (left, right) = (self.left.rest(), self.right.rest());
             let room = &mut chunk[len..];
             let step = match (left.is_empty(), right.is_empty()) {

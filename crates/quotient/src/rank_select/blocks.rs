@@ -7,6 +7,8 @@ use super::shape::Shape;
 use crate::blocks::{BlockRecords, Blocks};
 
 impl Blocks for RankSelect {
+    const STORES_ENDS: bool = true;
+
     #[inline]
     fn block_slots(&self) -> u32 {
         self.shape.slots

@@ -128,18 +128,6 @@ impl Shape {
         }
     }
 
-    /// As [`set_remainder`](Shape::set_remainder), where this slot and all behind it in the block, and the start of the next block, are
-    /// zeros: without a load that waits for the store before it.
-    #[inline]
-    pub(super) fn append_remainder(&self, bytes: &mut [u8], base: usize, slot: u32, remainder: u64) {
-        let bit = self.first + slot * self.r;
-        let (offset, shift) = (base + (bit >> 3) as usize, bit & 7);
-        // A byte that the slot before shares. It was the lowest of the last store that reached it, or one of its zeros; one byte is
-        // forwarded from either.
-        let shared = u64::from(bytes[offset]);
-        store_u64(bytes, offset, shared | remainder << shift);
-    }
-
     #[inline]
     pub(super) fn set_remainder(&self, bytes: &mut [u8], base: usize, slot: u32, remainder: u64) {
         let bit = self.first + slot * self.r;

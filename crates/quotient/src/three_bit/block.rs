@@ -43,8 +43,9 @@ impl Place {
     /// Of a slot given by its number.
     #[inline]
     pub(super) const fn new(slot: u64) -> Self {
-        // Below 64.
-        Self { block: slot / SLOTS as u64, slot: (slot % SLOTS as u64) as u32 }
+        #[expect(clippy::cast_possible_truncation, reason = "below 64")]
+        let place = Self { block: slot / SLOTS as u64, slot: (slot % SLOTS as u64) as u32 };
+        place
     }
 
     /// The number of the slot.

@@ -1,5 +1,6 @@
 //! Reading and writing from end to end, block by block.
 
+use amq_bits::rank_select::Portable;
 use amq_bits::word::low_mask;
 
 use super::ThreeBit;
@@ -7,6 +8,8 @@ use super::block::{Place, SLOTS, STATE_BYTES, State};
 use crate::blocks::{BlockRecords, Blocks};
 
 impl Blocks for ThreeBit {
+    const STORES_ENDS: bool = false;
+
     #[inline]
     fn block_slots(&self) -> u32 {
         SLOTS
@@ -34,7 +37,7 @@ impl Blocks for ThreeBit {
     fn wrapped(&self, bytes: &[u8]) -> u64 {
         let first = Place { block: 0, slot: 0 };
         let state = self.state(bytes, 0);
-        if state.shifted & 1 == 0 { 0 } else { self.run_start(bytes, first, state).number() }
+        if state.shifted & 1 == 0 { 0 } else { self.run_start(Portable, bytes, first, state).number() }
     }
 
     /// What the offset tells can be derived from the other bits.
@@ -49,7 +52,7 @@ impl Blocks for ThreeBit {
     fn put_records(&self, bytes: &mut [u8], block: u64, records: &mut BlockRecords) {
         let State { occupied, continuation, shifted } = self.state(bytes, block);
         // What goes on behind the last slot does so in another block.
-        let goes_on = records.used & !records.ends & (self.whole(block) >> 1);
+        let goes_on = records.followed & (self.whole(block) >> 1);
         let state = State {
             occupied,
             continuation: continuation | goes_on << 1 | records.continues,

@@ -42,7 +42,7 @@ impl ThreeBit {
             return 0;
         }
         // What is stored in the home of a run to be made is at home elsewhere, so the new run starts further right.
-        let start = self.run_start(bytes, home.place, state);
+        let start = self.run_start(lines, bytes, home.place, state);
         let mut at = start;
         if is_occupied {
             while self.remainder_at(bytes, at) <= home.remainder {
@@ -138,7 +138,7 @@ impl ThreeBit {
         if (state.occupied >> home.place.slot) & 1 == 0 {
             return false;
         }
-        let start = self.run_start(bytes, home.place, state);
+        let start = self.run_start(lines, bytes, home.place, state);
         let Some((at, true)) = self.first_at_least(bytes, start, home.remainder) else { return false };
         let end = self.bring_home(bytes, self.next(at), home.place);
         if at == start {

@@ -7,6 +7,7 @@
 //! selected too, the run is what lies between.
 
 use amq_bits::line::Lines;
+use amq_bits::rank_select::{Portable, Select};
 use amq_bits::word::low_mask;
 
 use super::ThreeBit;
@@ -37,15 +38,49 @@ impl ThreeBit {
         if (state.occupied >> slot) & 1 == 0 {
             return false;
         }
-        let Rank { cluster, earlier } = self.rank(bytes, home.place, state);
-        let starts = !state.continuation & cluster & self.whole(block);
+        let (block, starts, earlier) = self.seek(bytes, home.place, state);
         let pair = lines.pair(starts, earlier);
         let behind = pair & pair.wrapping_sub(1);
         if behind == 0 {
-            // The run starts or ends in a later block.
-            return self.find_far(bytes, home, starts, earlier);
+            let run = self.whole(block) & !pair.wrapping_sub(1);
+            return self.is_in(lines, bytes, block, run, home.remainder)
+                || self.is_in_rest(lines, bytes, self.after(block), home.remainder);
         }
         self.is_in(lines, bytes, block, behind - (pair ^ behind), home.remainder)
+    }
+
+    /// Whether the part of a run in the blocks from one on, at the start of which it goes on if it does, holds a remainder.
+    #[cold]
+    #[inline(never)]
+    fn is_in_rest<L: Lines>(&self, lines: L, bytes: &[u8], mut block: u64, remainder: u64) -> bool {
+        loop {
+            let size = self.size(block);
+            let len = self.state(bytes, block).continuation.trailing_ones().min(size);
+            if len > 0 && self.is_in(lines, bytes, block, low_mask(len), remainder) {
+                return true;
+            }
+            if len < size {
+                return false;
+            }
+            block = self.after(block);
+        }
+    }
+
+    /// The block in which the run of a home starts, or would start, the slots without C in it that count, and how many of these the run's
+    /// start is behind. The home's slot is not empty.
+    #[inline(always)]
+    fn seek(&self, bytes: &[u8], home: Place, state: State) -> (u64, u64, u32) {
+        let mut block = home.block;
+        let Rank { cluster, mut earlier } = self.rank(bytes, home, state);
+        let mut starts = !state.continuation & cluster & self.whole(block);
+        let mut here = starts.count_ones();
+        while earlier >= here {
+            earlier -= here;
+            block = self.after(block);
+            starts = !self.state(bytes, block).continuation & self.whole(block);
+            here = starts.count_ones();
+        }
+        (block, starts, earlier)
     }
 
     /// How many runs of earlier homes lie between the start of the cluster, or of the block, and that of a home. The home's slot is
@@ -80,35 +115,11 @@ impl ThreeBit {
         }
     }
 
-    /// The slot where a run starts: behind `earlier` of the slots without C in `starts`, and so on in the blocks behind.
-    fn select_start(&self, bytes: &[u8], mut block: u64, mut starts: u64, mut earlier: u32) -> Place {
-        loop {
-            let here = starts.count_ones();
-            if earlier < here {
-                for _ in 0..earlier {
-                    starts &= starts - 1;
-                }
-                return Place { block, slot: starts.trailing_zeros() };
-            }
-            earlier -= here;
-            block = self.after(block);
-            starts = !self.state(bytes, block).continuation & self.whole(block);
-        }
-    }
-
     /// Where the run of a home starts; where it would start if it has none. The home's slot is not empty.
-    pub(super) fn run_start(&self, bytes: &[u8], home: Place, state: State) -> Place {
-        let Rank { cluster, earlier } = self.rank(bytes, home, state);
-        let starts = !state.continuation & cluster & self.whole(home.block);
-        self.select_start(bytes, home.block, starts, earlier)
-    }
-
-    /// As [`find`](ThreeBit::find), for a run that leaves the block of its home.
-    #[cold]
-    #[inline(never)]
-    fn find_far(&self, bytes: &[u8], home: Home, starts: u64, earlier: u32) -> bool {
-        let start = self.select_start(bytes, home.place.block, starts, earlier);
-        self.first_at_least(bytes, start, home.remainder).is_some_and(|(_, equal)| equal)
+    #[inline(always)]
+    pub(super) fn run_start<S: Select>(&self, select: S, bytes: &[u8], home: Place, state: State) -> Place {
+        let (block, starts, earlier) = self.seek(bytes, home, state);
+        Place { block, slot: select.select_or_64(starts, earlier) }
     }
 
     /// The first record of a run whose remainder is not smaller, and whether it is equal; `None` if all are smaller.
@@ -162,7 +173,7 @@ impl ThreeBit {
         if (state.occupied >> home.place.slot) & 1 == 0 {
             return 0;
         }
-        let start = self.run_start(bytes, home.place, state);
+        let start = self.run_start(Portable, bytes, home.place, state);
         let Some((mut at, true)) = self.first_at_least(bytes, start, home.remainder) else { return 0 };
         let mut records = 1;
         loop {
