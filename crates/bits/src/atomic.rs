@@ -7,6 +7,8 @@ use crate::table::Table;
 
 #[cfg(not(loom))]
 pub use core::sync::atomic::AtomicU8;
+#[cfg(all(not(loom), target_has_atomic = "64"))]
+use core::sync::atomic::AtomicU64;
 #[cfg(loom)]
 pub use loom::sync::atomic::AtomicU8;
 
@@ -101,6 +103,38 @@ impl AtomicTable {
     /// As [`Store::heap_bytes`].
     pub fn heap_bytes(&self) -> u64 {
         self.cells.len() as u64
+    }
+}
+
+#[cfg(all(not(loom), target_has_atomic = "64"))]
+impl Table {
+    /// The words of 8 bytes, for threads that write them at once, each where it likes; up to 7 bytes at the end are left
+    /// out.
+    ///
+    /// ```
+    /// use amq_bits::{Store, Table};
+    /// use std::sync::atomic::Ordering::Relaxed;
+    ///
+    /// let mut table = Table::zeroed(23)?;
+    /// let words = table.words_shared();
+    /// std::thread::scope(|scope| {
+    ///     scope.spawn(|| words[0].store(u64::MAX, Relaxed));
+    ///     scope.spawn(|| words[1].store(0, Relaxed));
+    /// });
+    /// assert_eq!(table.bytes()[..9], [255, 255, 255, 255, 255, 255, 255, 255, 0]);
+    /// # Ok::<(), amq_bits::AllocError>(())
+    /// ```
+    #[inline]
+    #[expect(clippy::cast_ptr_alignment, reason = "aligned to a line, asserted below")]
+    pub fn words_shared(&mut self) -> &[AtomicU64] {
+        const { assert!(crate::table::LINE.is_multiple_of(align_of::<AtomicU64>())) };
+        let (start, len) = self.raw_parts();
+        // SAFETY: (1) `AtomicU64` has the size and the bit patterns of eight `u8`; the start of a table is a multiple of `LINE`,
+        // and hence of its alignment; `len / 8` of them lie within the table's memory, which is initialised, as the
+        // table's invariant says, or are none. (2) `self` is borrowed exclusively for as long as the slice lives, so that
+        // nothing else reads or writes this memory, as atomics of another size neither. (3) The pointer comes from
+        // the allocator, so writing through it is allowed.
+        unsafe { core::slice::from_raw_parts(start.as_ptr().cast::<AtomicU64>(), len / 8) }
     }
 }
 

@@ -10,13 +10,12 @@ use amq_bits::{Packed, Store, StoreMut, Table};
 
 use crate::MAX_ATTEMPTS;
 use crate::builder::{Build, Builder, Resources, Sealed};
+use crate::construction::{Built, Construction};
 use crate::fuse_sizing::Size;
 use crate::graph::{Graph, hash};
 use crate::lookup::{self, Ask};
 use crate::parts::{FuseParts, PartsError};
-use crate::shards::Built;
 use crate::source::{Source, SourceError};
-use crate::stream::Construction;
 use crate::table::check_padding;
 use crate::wish::R;
 
@@ -259,6 +258,7 @@ impl<const K: usize> Sealed for BinaryFuse<K> {
             source,
             seed,
             size,
+            capacity: spec.capacity(),
             limit: resources.limit,
             threads: resources.threads,
             max_attempts: MAX_ATTEMPTS,

@@ -17,8 +17,7 @@ pub(crate) const TAG_BITS: u32 = 9;
 
 /// How the tag is divided in the state of a cell: the number of its keys, then the lowest bits of the sum of
 /// their places.
-pub(crate) const COUNT_BITS: u32 = 5;
-pub(crate) const COUNT: u64 = (1 << COUNT_BITS) - 1;
+pub(crate) const COUNT_BITS: u32 = 6;
 
 /// A rule that gives each key the cells whose XOR is its fingerprint.
 ///

@@ -15,6 +15,10 @@ mod segments;
 
 mod memory;
 
+mod codec;
+
+mod distinct;
+
 mod peel;
 
 mod assign;
@@ -28,6 +32,10 @@ mod partition;
 mod wish;
 
 mod sizing;
+
+mod construction;
+
+mod shard;
 
 mod shards;
 

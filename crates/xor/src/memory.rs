@@ -72,6 +72,12 @@ impl Words {
         self.table.heap_bytes()
     }
 
+    /// For threads that write at once.
+    #[cfg(feature = "rayon")]
+    pub(crate) fn shared(&mut self) -> &[core::sync::atomic::AtomicU64] {
+        self.table.words_shared()
+    }
+
     #[inline]
     pub(crate) fn get(&self) -> &[Raw] {
         self.table.bytes().as_chunks().0

@@ -1,14 +1,17 @@
 //! Partition: the words of all keys, ordered by the place that they belong to.
 //!
-//! Two passes over the digests: one that counts, one that writes each word to where its place is. Within a
-//! place the order is that of the digests, and nothing depends on it.
+//! Each part of a source, one for each thread, has a *bin* in each place. Hashes share themselves out evenly, so bins are
+//! made a little larger than that and filled in one pass over the digests. What does not fit, because digests
+//! are repeated or hostile, is counted first: one pass more. Within a place nothing depends on the order.
 
 use alloc::vec::Vec;
+use core::cell::Cell;
+use core::ops::Range;
 
 use amq::{BuildError, Digest};
 
 use crate::graph::{TAG, Word, hash};
-use crate::memory::{Raw, index, reserve, zeros};
+use crate::memory::{Raw, Words, check_limit, index, reserve, zeros};
 use crate::segments::Segments;
 use crate::source::{Source, SourceError};
 use crate::workers::for_each;
@@ -52,145 +55,416 @@ impl<const K: usize> Cut for Segments<K> {
     }
 }
 
-/// Adds the digests to the number of keys of their place; `counts` has one number for each.
-fn count(digests: &[Digest], hash_seed: u64, cut: impl Cut, counts: &mut [u64]) {
-    for &digest in digests {
-        counts[index(cut.cut(hash(digest, hash_seed)).0)] += 1;
+/// What is gone through: the digests of a source under a seed, cut into places.
+#[derive(Debug)]
+pub(crate) struct Input<'a, S: ?Sized, C> {
+    pub(crate) source: &'a S,
+    pub(crate) hash_seed: u64,
+    pub(crate) cut: C,
+}
+
+/// Where words are written: by one thread, or by several.
+trait Put {
+    fn put(&self, raw: Raw);
+}
+
+impl Put for Cell<Raw> {
+    #[inline]
+    fn put(&self, raw: Raw) {
+        self.set(raw);
     }
 }
 
-/// Writes the words of a range of places one place behind the other.
+#[cfg(feature = "rayon")]
+impl Put for core::sync::atomic::AtomicU64 {
+    #[inline]
+    fn put(&self, raw: Raw) {
+        // Threads that are joined before anything is read.
+        self.store(u64::from_ne_bytes(raw), core::sync::atomic::Ordering::Relaxed);
+    }
+}
+
+/// One part of a source.
 #[derive(Debug, Default)]
-struct Scatter {
-    first: u64,
-    /// Where the next word of each place goes, and where a word of no place of the range goes.
+struct Loader {
+    /// Digests in each place, where they have been counted.
+    counts: Vec<u64>,
+    /// Of each place in the memory, where the next word of its bin goes; and where a word of no such place goes.
     next: Vec<usize>,
 }
 
-impl Scatter {
-    /// Prepares for the places from `first` on that have so many keys each. Returns the words they take, all
-    /// together, one more for the words of other places included.
-    fn plan(&mut self, first: u64, counts: &[u64]) -> Result<usize, BuildError> {
-        self.first = first;
-        self.next.clear();
-        let places = counts.len() + 1;
-        reserve(&mut self.next, places)?;
-        let mut end = 0;
-        for &count in counts {
-            self.next.push(end);
-            end += index(count);
-        }
-        self.next.push(end);
-        Ok(end + 1)
-    }
-
-    /// Writes the words of those digests that belong to a place of the range.
-    ///
-    /// There is no branch on whether a digest does: the others are written too, all to the last word.
-    fn write(&mut self, digests: &[Digest], hash_seed: u64, cut: impl Cut, words: &mut [Raw]) {
-        let others = self.next.len() - 1;
-        for &digest in digests {
-            let (place, word) = cut.cut(hash(digest, hash_seed));
-            let place = index(place.wrapping_sub(self.first)).min(others);
-            let next = &mut self.next[place];
-            // A source that is not the same in each pass does no harm beyond a failed build.
-            if let Some(slot) = words.get_mut(*next) {
-                *slot = word.to_le_bytes();
+impl Loader {
+    fn count<S: Source + ?Sized, C: Cut>(
+        &mut self,
+        input: &Input<'_, S, C>,
+        part: usize,
+        parts: usize,
+        places: usize,
+    ) -> Result<(), SourceError<S::Error>> {
+        zeros(&mut self.counts, places)?;
+        let (counts, &Input { hash_seed, cut, .. }) = (&mut self.counts, input);
+        let mut visit = |digests: &[Digest]| {
+            for &digest in digests {
+                counts[index(cut.cut(hash(digest, hash_seed)).0)] += 1;
             }
-            *next += usize::from(place != others);
+        };
+        input.source.replay_part(part, parts, &mut visit).map_err(SourceError::Source)
+    }
+
+    /// Writes the words of those digests that belong to a place in the memory, the first of which is `first`.
+    ///
+    /// There is no branch on whether a digest does: the others are written too, all to one word. Nor on whether there
+    /// is room for it: if not, it is written into another bin, and all of this is repeated.
+    fn write<S: Source + ?Sized, C: Cut>(
+        &mut self,
+        input: &Input<'_, S, C>,
+        part: usize,
+        parts: usize,
+        first: u64,
+        words: &[impl Put],
+    ) -> Result<(), SourceError<S::Error>> {
+        let others = self.next.len() - 1;
+        let (next, &Input { hash_seed, cut, .. }) = (&mut self.next[..=others], input);
+        let mut visit = |digests: &[Digest]| {
+            for &digest in digests {
+                let (place, word) = cut.cut(hash(digest, hash_seed));
+                let place = index(place.wrapping_sub(first)).min(others);
+                let next = &mut next[place];
+                // A source that is not the same in each pass does no harm beyond a failed build.
+                if let Some(slot) = words.get(*next) {
+                    slot.put(word.to_le_bytes());
+                }
+                *next += usize::from(place != others);
+            }
+        };
+        input.source.replay_part(part, parts, &mut visit).map_err(SourceError::Source)
+    }
+}
+
+/// Where bins are.
+#[derive(Debug, Default)]
+pub(crate) struct Bins {
+    loaders: Vec<Loader>,
+    /// Words of each bin; `None` if each has room for exactly the digests that were counted.
+    size: Option<usize>,
+    /// Digests.
+    len: u64,
+    /// Places in the memory.
+    places: Range<usize>,
+}
+
+impl Bins {
+    /// Words for the bins of a place.
+    pub(crate) fn room(&self, place: usize) -> usize {
+        match self.size {
+            Some(size) => size * self.loaders.len(),
+            None => self.loaders.iter().map(|loader| index(loader.counts[place])).sum(),
         }
     }
 
-    /// Whether each place was given exactly the keys that were planned.
-    fn is_complete(&self, counts: &[u64]) -> bool {
-        let mut end = 0;
-        self.next.iter().zip(counts).all(|(&next, &count)| {
-            end += count;
-            next as u64 == end
+    /// Digests, in all places.
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// The words in each bin of a place that is in the memory.
+    #[inline]
+    pub(crate) fn ranges(&self, place: usize) -> impl Iterator<Item = Range<usize>> + Clone {
+        let (at, parts) = (place - self.places.start, self.loaders.len());
+        (0..).zip(&self.loaders).map(move |(part, loader)| {
+            let end = loader.next[at];
+            let begin = match self.size {
+                Some(size) => (at * parts + part) * size,
+                None => end - index(loader.counts[place]),
+            };
+            begin..end
         })
     }
+
+    /// Digests in a place that is in the memory.
+    pub(crate) fn given(&self, place: usize) -> usize {
+        self.ranges(place).map(|range| range.len()).sum()
+    }
+
+    /// Lays out the bins of some places. Returns the words that they take, those for nobody included.
+    fn lay_out(&mut self, places: Range<usize>) -> Result<usize, BuildError> {
+        let (parts, size) = (self.loaders.len(), self.size);
+        for loader in &mut self.loaders {
+            reserve(&mut loader.next, places.len() + 1)?;
+        }
+        let mut end = 0;
+        for place in places.clone() {
+            for loader in &mut self.loaders {
+                loader.next.push(end);
+                end += size.unwrap_or_else(|| index(loader.counts[place]));
+            }
+        }
+        for loader in &mut self.loaders {
+            loader.next.push(end);
+            end += 1;
+        }
+        self.places = places;
+        debug_assert_eq!(self.loaders.len(), parts);
+        Ok(end)
+    }
+
+    /// What came of filling the bins.
+    fn check(&self) -> Filled {
+        let mut end = 0;
+        let mut sum = 0;
+        for place in 0..self.places.len() {
+            for loader in &self.loaders {
+                let begin = end;
+                let next = loader.next[place];
+                sum += (next - begin) as u64;
+                if let Some(size) = self.size {
+                    end += size;
+                    if next > end {
+                        return Filled::TooFull;
+                    }
+                } else {
+                    end += index(loader.counts[self.places.start + place]);
+                    if next != end {
+                        return Filled::Changed;
+                    }
+                }
+            }
+        }
+        if self.size.is_some() && sum != self.len { Filled::Changed } else { Filled::Completely }
+    }
+
+    /// Brings the words of a place together in its first bin, which takes the room of the others if need be, and leaves
+    /// those that `keep` moves to the front, which returns how many these are.
+    pub(crate) fn retain(
+        &mut self,
+        place: usize,
+        words: &mut [Raw],
+        keep: impl FnOnce(&mut [Raw]) -> usize,
+    ) -> usize {
+        let at = place - self.places.start;
+        let begin = self.ranges(place).next().map_or(0, |range| range.start);
+        let mut end = begin;
+        for range in self.ranges(place) {
+            words.copy_within(range.clone(), end);
+            end += range.len();
+        }
+        let kept = keep(&mut words[begin..end]);
+        let size = self.size;
+        for (part, loader) in self.loaders.iter_mut().enumerate() {
+            let len = if part == 0 { kept } else { 0 };
+            if let Some(size) = size {
+                loader.next[at] = begin + part * size + len;
+            } else {
+                loader.counts[place] = len as u64;
+                loader.next[at] = begin + len;
+            }
+        }
+        kept
+    }
 }
 
-/// What a thread needs to take part in a partition.
+enum Filled {
+    Completely,
+    /// A bin is too small.
+    TooFull,
+    /// The source has other digests than before.
+    Changed,
+}
+
+/// The words in the memory, and where they are.
 #[derive(Debug, Default)]
-pub(crate) struct Loader {
-    counts: Vec<u64>,
-    scatter: Scatter,
+pub(crate) struct Partition {
+    pub(crate) bins: Bins,
+    pub(crate) words: Words,
+    /// What is in the memory is what was loaded last.
+    pub(crate) is_loaded: bool,
 }
 
-impl Loader {
-    /// Two lists, of counts and of positions.
-    pub(crate) const BYTES_A_PLACE: u64 = 16;
-
-    /// Makes room for so many places, which is all that it ever allocates for them.
-    pub(crate) fn reserve(&mut self, places: usize) -> Result<(), BuildError> {
-        reserve(&mut self.counts, places)?;
-        // One more, for the others.
-        reserve(&mut self.scatter.next, places + 1)
+impl Partition {
+    /// Prepares for a number of threads and places, which with the table of `table` bytes must not pass the limit.
+    pub(crate) fn reserve(
+        &mut self,
+        threads: usize,
+        places: u64,
+        limit: u64,
+        table: u64,
+    ) -> Result<(), BuildError> {
+        let lists = (threads as u64).saturating_mul(16).saturating_mul(places + 1);
+        check_limit(table.saturating_add(lists), limit)?;
+        self.bins.loaders.resize_with(threads, Loader::default);
+        self.bins.loaders.iter_mut().try_for_each(|loader| {
+            if limit < u64::MAX {
+                reserve(&mut loader.counts, index(places))?;
+            }
+            reserve(&mut loader.next, index(places) + 1)
+        })
     }
 
     pub(crate) fn bytes(&self) -> u64 {
-        8 * (self.counts.capacity() + self.scatter.next.capacity()) as u64
+        self.bytes_of_lists() + self.words.bytes()
     }
 
-    /// The first place of those that were loaded last.
-    pub(crate) fn first(&self) -> u64 {
-        self.scatter.first
+    pub(crate) fn bytes_of_lists(&self) -> u64 {
+        let lists = self.bins.loaders.iter().map(|loader| loader.counts.capacity() + loader.next.capacity());
+        8 * lists.sum::<usize>() as u64
     }
 
-    /// Writes the words of the places from `first` on, which have as many digests as `given` says, one place
-    /// behind the other, and one word that is nobody's.
-    pub(crate) fn load<S: Source + ?Sized>(
+    /// Decides how large bins are: from the number of digests, or `exactly`, from a pass over them.
+    pub(crate) fn prepare<S: Source + ?Sized, C: Cut>(
         &mut self,
-        source: &S,
-        hash_seed: u64,
-        cut: impl Cut,
-        first: u64,
-        given: &[u64],
-        words: &mut [Raw],
+        input: &Input<'_, S, C>,
+        exactly: bool,
     ) -> Result<(), SourceError<S::Error>> {
-        let needed = self.scatter.plan(first, given)?;
-        let words = &mut words[..needed];
-        source
-            .replay(&mut |digests| self.scatter.write(digests, hash_seed, cut, words))
-            .map_err(SourceError::Source)?;
-        if self.scatter.is_complete(given) { Ok(()) } else { Err(SourceError::Changed) }
+        self.is_loaded = false;
+        let Some(len) = input.source.digests().filter(|_| !exactly) else { return self.count(input) };
+        let part = len.div_ceil(self.bins.loaders.len() as u64);
+        let places = input.cut.places();
+        // A share, and six standard deviations and some more.
+        let share = part.div_ceil(places);
+        let size = if places == 1 { part } else { share + 6 * share.isqrt() + 16 };
+        (self.bins.size, self.bins.len) = (Some(index(size)), len);
+        Ok(())
+    }
+
+    fn count<S: Source + ?Sized, C: Cut>(
+        &mut self,
+        input: &Input<'_, S, C>,
+    ) -> Result<(), SourceError<S::Error>> {
+        let (places, parts) = (index(input.cut.places()), self.bins.loaders.len());
+        for_each(&mut self.bins.loaders, 0, &|part, loader: &mut Loader| {
+            loader.count(input, part, parts, places)
+        })?;
+        self.bins.size = None;
+        self.bins.len = self.bins.loaders.iter().flat_map(|loader| &loader.counts).sum();
+        Ok(())
+    }
+
+    /// Words for the bins of all places, those for nobody included.
+    pub(crate) fn room(&self, places: u64) -> u64 {
+        let bins = match self.bins.size {
+            Some(_) => (self.bins.room(0) as u64).saturating_mul(places),
+            None => self.bins.len,
+        };
+        bins.saturating_add(self.bins.loaders.len() as u64)
+    }
+
+    /// Brings the words of some places into the memory, if they are not there: of all, unless they have been counted.
+    pub(crate) fn load<S: Source + ?Sized, C: Cut>(
+        &mut self,
+        input: &Input<'_, S, C>,
+        places: Range<usize>,
+    ) -> Result<(), SourceError<S::Error>> {
+        if self.is_loaded && self.bins.places == places {
+            return Ok(());
+        }
+        self.is_loaded = true;
+        loop {
+            let room = self.bins.lay_out(places.clone())?;
+            self.words.reserve(room as u64)?;
+            self.write(input, places.start as u64)?;
+            match self.bins.check() {
+                Filled::Completely => return Ok(()),
+                Filled::TooFull => self.count(input)?,
+                Filled::Changed => return Err(SourceError::Changed),
+            }
+        }
+    }
+
+    fn write<S: Source + ?Sized, C: Cut>(
+        &mut self,
+        input: &Input<'_, S, C>,
+        first: u64,
+    ) -> Result<(), SourceError<S::Error>> {
+        let loaders = &mut self.bins.loaders;
+        if let [loader] = &mut loaders[..] {
+            let words = Cell::from_mut(self.words.get_mut()).as_slice_of_cells();
+            return loader.write(input, 0, 1, first, words);
+        }
+        #[cfg(feature = "rayon")]
+        {
+            let (parts, words) = (loaders.len(), self.words.shared());
+            for_each(loaders, 0, &|part, loader: &mut Loader| {
+                loader.write(input, part, parts, first, words)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The words of a place that is in the memory.
+    pub(crate) fn slices(&self, place: usize) -> impl Iterator<Item = &[Raw]> + Clone {
+        self.bins.ranges(place).map(|range| &self.words.get()[range])
     }
 }
 
-/// Counts the digests of each place.
-pub(crate) fn count_all<S: Source + ?Sized>(
-    source: &S,
-    hash_seed: u64,
-    cut: impl Cut,
-    loaders: &mut [Loader],
-    given: &mut [u64],
-) -> Result<(), SourceError<S::Error>> {
-    let (places, parts) = (given.len(), loaders.len());
-    for_each(loaders, 0, &|part, loader: &mut Loader| {
-        zeros(&mut loader.counts, places)?;
-        source
-            .replay_part(part, parts, &mut |digests| count(digests, hash_seed, cut, &mut loader.counts))
-            .map_err(SourceError::Source)
-    })?;
-    given.fill(0);
-    for loader in loaders {
-        for (sum, count) in given.iter_mut().zip(&loader.counts) {
-            *sum += count;
-        }
-    }
-    Ok(())
-}
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::vec;
+    use std::vec::Vec;
 
-/// Sorts the words of one place and moves the distinct ones to the front. Returns how many they are.
-pub(crate) fn deduplicate(words: &mut [Raw]) -> usize {
-    words.sort_unstable_by_key(|&raw| u64::from_le_bytes(raw));
-    let mut len = 0;
-    for i in 0..words.len() {
-        if len == 0 || words[len - 1] != words[i] {
-            words[len] = words[i];
-            len += 1;
+    use amq::Digest;
+
+    use super::{Cut, HighBits, Input, Partition};
+    use crate::distinct::keep_distinct;
+    use crate::graph::hash;
+    use crate::segments::Segments;
+
+    fn words_of(digests: &[Digest], cut: impl Cut, place: u64) -> Vec<u64> {
+        let mut words: Vec<_> = digests
+            .iter()
+            .map(|&digest| cut.cut(hash(digest, 3)))
+            .filter(|cut| cut.0 == place)
+            .map(|cut| cut.1)
+            .collect();
+        words.sort_unstable();
+        words
+    }
+
+    /// Every word is in its place once, whether bins are counted or not, and with several parts.
+    fn check(digests: &[Digest], cut: impl Cut) {
+        let threads = if cfg!(feature = "rayon") { vec![1, 2, 5] } else { vec![1] };
+        for threads in threads {
+            for exactly in [false, true] {
+                let mut partition = Partition::default();
+                partition.reserve(threads, cut.places(), u64::MAX, 0).unwrap();
+                let input = Input { source: digests, hash_seed: 3, cut };
+                partition.prepare(&input, exactly).unwrap();
+                let places = usize::try_from(cut.places()).unwrap();
+                let middle = if exactly { places / 2 } else { places };
+                for range in [0..middle, middle..places] {
+                    if range.is_empty() {
+                        continue;
+                    }
+                    partition.load(&input, range.clone()).unwrap();
+                    for place in range {
+                        let mut words: Vec<u64> =
+                            partition.slices(place).flatten().map(|&raw| u64::from_le_bytes(raw)).collect();
+                        words.sort_unstable();
+                        assert_eq!(words, words_of(digests, cut, place as u64), "place {place}");
+                        words.dedup();
+                        let Partition { bins, words: memory, .. } = &mut partition;
+                        let kept =
+                            bins.retain(place, memory.get_mut(), |words| keep_distinct(words, &mut []));
+                        assert_eq!(kept, words.len());
+                        let kept: BTreeSet<u64> =
+                            partition.slices(place).flatten().map(|&raw| u64::from_le_bytes(raw)).collect();
+                        assert!(kept.iter().eq(&words) && partition.bins.given(place) == words.len());
+                    }
+                }
+            }
         }
     }
-    len
+
+    #[test]
+    fn words_lie_in_their_places() {
+        for n in [0, 1, 10, 5_000] {
+            let digests: Vec<_> = (0..n).map(|i| Digest::new(i).remix(9)).collect();
+            check(&digests, HighBits(0));
+            check(&digests, HighBits(5));
+            check(&digests, Segments::<3>::new(23, 7).unwrap());
+            check(&digests.repeat(2), HighBits(3));
+        }
+        // One place has all: bins of equal size are too small.
+        check(&vec![Digest::new(77); 3_000], HighBits(6));
+    }
 }

@@ -15,13 +15,10 @@ use alloc::vec::Vec;
 
 use amq::BuildError;
 
-use crate::graph::{COUNT, Graph, TAG};
+use crate::codec::Codec;
 use crate::memory::{Raw, Words, index, out_of_memory};
 
-/// The state of the cells in the ring, and the cells to be looked at.
-///
-/// One word a cell: the XOR of the words of its keys, and in their low bits, which are 0 in a key's word, the
-/// number of the keys. So one touch is one cache line, and an update is a XOR and an addition.
+/// The state of the cells in the ring, as a [`Codec`] says, and the cells to be looked at.
 #[derive(Debug, Default)]
 pub(crate) struct Peeler {
     state: Words,
@@ -77,31 +74,34 @@ impl Peeler {
         cells.all(|cell| state[index(cell & mask)] == [0; 8])
     }
 
+    /// The states, all 0 if no key is there: memory for something else in between, which leaves it so.
+    pub(crate) fn scratch(&mut self) -> &mut [Raw] {
+        &mut self.state.get_mut()[..=index(self.mask)]
+    }
+
     /// Adds the keys of a place. `false` if a cell has more keys than can be counted: the state is then of no
     /// use any more.
-    pub(crate) fn add<G: Graph>(&mut self, graph: G, place: u64, words: &[Raw]) -> bool {
+    pub(crate) fn add<C: Codec>(&mut self, codec: C, place: u64, words: &[Raw]) -> bool {
         let state = &mut self.state.get_mut()[..=index(self.mask)];
         let mask = state.len() as u64 - 1;
-        let tag = graph.tag(place);
-        let mut carries = 0;
+        let mut all = 0;
         for &raw in words {
-            let word = u64::from_le_bytes(raw);
-            let key = word | tag;
-            for cell in graph.edge(place, word) {
+            let (edge, key) = codec.encode(place, u64::from_le_bytes(raw));
+            for cell in edge {
                 let state = &mut state[index(cell & mask)];
-                let before = u64::from_le_bytes(*state);
-                let after = (before ^ key).wrapping_add(1);
-                carries |= before ^ key ^ after;
-                *state = after.to_le_bytes();
+                let sum = u64::from_le_bytes(*state).wrapping_add(key);
+                all |= sum;
+                *state = sum.to_le_bytes();
             }
         }
-        carries & !COUNT == 0
+        // A count grows by one at a time: it cannot have got past the highest bit without having it.
+        all & (C::COUNT ^ C::COUNT >> 1) == 0
     }
 
     /// Takes keys away as long as there is a final cell with only one: at first one of `cells`, which have just
     /// become final; then all before the end of `cells` are. First in, first out.
     ///
-    /// The order is written to the front of `order`. Its entries are the words with [`entry`] in the tag.
+    /// The order, of [entries](Codec::entry), is written to the front of `order`, which has room for one more.
     ///
     /// There is no branch on what a cell holds: many entries of the queue are stale when their turn comes, in no
     /// order that a processor could learn. Instead, the steps for a stale entry take zero keys, and what is
@@ -112,9 +112,9 @@ impl Peeler {
     ///   has a count of 1 or 0 when it is read, no cell enters twice, and the loop ends.
     /// - Once as many keys have been taken as were added, all entries left are stale, and the loop ends before one
     ///   of them writes behind the order, where keys not added yet may be.
-    pub(crate) fn take_away<G: Graph>(
+    pub(crate) fn take_away<C: Codec>(
         &mut self,
-        graph: G,
+        codec: C,
         cells: core::ops::Range<u64>,
         order: &mut [Raw],
         progress: &mut Progress,
@@ -127,37 +127,35 @@ impl Peeler {
         for cell in cells {
             // Modulo 2^32: enough to find the slot, and the place next to the end.
             queue[tail] = low_half(cell);
-            let count = u64::from_le_bytes(state[index(cell & mask)]) & COUNT;
+            let count = u64::from_le_bytes(state[index(cell & mask)]) & C::COUNT;
             tail += usize::from(count == 1);
         }
         let mut head = 0;
         let Progress { added, mut taken } = *progress;
-        while head < tail && taken < added {
-            let cell = if G::ONE_PLACE {
+        while head < tail && (C::ONE_PLACE || taken < added) {
+            let cell = if C::ONE_PLACE {
                 u64::from(queue[head])
             } else {
                 // The full number: at most 2^32 before the end.
                 end - 1 - u64::from(low_half(end - 1).wrapping_sub(queue[head]))
             };
             head += 1;
-            let tagged = u64::from_le_bytes(state[index(cell & mask)]);
-            let count = tagged & COUNT;
-            debug_assert!(count == 1 || tagged == 0, "cell {cell} has the state {tagged:#x}");
-            let is_key = count == 1;
-            let key = tagged ^ count;
-            let word = tagged & !TAG;
-            let place = graph.place(cell, tagged);
-            for other in graph.edge(place, word) {
+            let key = u64::from_le_bytes(state[index(cell & mask)]);
+            let count = key & C::COUNT;
+            debug_assert!(count == 1 || key == 0, "cell {cell} has the state {key:#x}");
+            // What a count has to become for its cell to enter the queue: 1, or nothing that it can be.
+            let one = count | (count ^ 1) << 8;
+            for other in codec.edge(cell, key) {
                 let state = &mut state[index(other & mask)];
-                let left = (u64::from_le_bytes(*state) ^ key).wrapping_sub(count);
+                let left = u64::from_le_bytes(*state).wrapping_sub(key);
                 *state = left.to_le_bytes();
                 queue[tail] = low_half(other);
-                let is_final = G::ONE_PLACE || other < end;
+                let is_final = C::ONE_PLACE || other < end;
                 // Conditions joined as such: of a condition and a number, the compiler makes a branch.
-                tail += usize::from((left & COUNT == 1) & is_key & is_final);
+                tail += usize::from((left & C::COUNT == one) & is_final);
             }
-            order[taken] = entry(word, place, graph.side(cell, place)).to_le_bytes();
-            taken += usize::from(is_key);
+            order[taken] = codec.entry(cell, key).to_le_bytes();
+            taken += usize::from(count == 1);
         }
         progress.taken = taken;
     }
@@ -178,22 +176,4 @@ fn entries(ring: u64) -> u64 {
 #[expect(clippy::cast_possible_truncation, reason = "the low half is meant")]
 const fn low_half(x: u64) -> u32 {
     x as u32
-}
-
-/// Places are told apart modulo this in an order.
-pub(crate) const PLACES: u64 = 1 << (crate::graph::TAG_BITS - SIDE_BITS);
-const SIDE_BITS: u32 = 2;
-
-/// A key in the order: its word, which of its cells no later key has, and its place modulo [`PLACES`].
-#[inline]
-const fn entry(word: u64, place: u64, side: u64) -> u64 {
-    word | (place % PLACES) << SIDE_BITS | side
-}
-
-/// The word, the place and the side of an [`entry`] whose place is at most `last` and less than [`PLACES`]
-/// before it.
-#[inline]
-pub(crate) const fn read_entry(entry: u64, last: u64) -> (u64, u64, usize) {
-    let place = last.wrapping_sub(last.wrapping_sub(entry >> SIDE_BITS) % PLACES);
-    (entry & !TAG, place, (entry & 3) as usize)
 }

@@ -3,32 +3,34 @@
 use amq::theory::xor;
 use amq::{Plan, Spec, SpecError};
 use amq_bits::Packed;
-use amq_bits::word::load_u64;
+use amq_bits::word::{load_u64, store_u64};
 
 use crate::MAX_ATTEMPTS;
+use crate::assign::is_whole;
+use crate::codec::Fields;
 use crate::memory::index;
-use crate::shards::write_directory;
+use crate::shards::Shard;
 use crate::thirds;
 use crate::wish::{R, Shape, resolve};
 
-/// Cells of a third and how they are divided.
+/// Cells of a third of the table, at least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Thirds {
-    /// Cells of a third of the table, at least 1.
-    third: u64,
-    /// Binary logarithm of the number of shards.
-    bits: u32,
-}
+struct Thirds(u64);
 
 /// The most cells of a third in a shard, in the mean over shards.
 ///
 /// 68,000 keys: the state of their cells (1 MiB with what is rounded up), the queue and the order are used
-/// together.
-const MOST_PER_SHARD: u64 = 28_000;
+/// together. Somewhat fewer where a key's three indices and its fingerprint then fit one word.
+const fn most_per_shard(r: u32) -> u64 {
+    if r > Fields::<15>::MAX_R && r <= Fields::<14>::MAX_R { 15_000 } else { 28_000 }
+}
 
 /// Shards begin at a multiple of this many cells of a third, so that they begin in a byte of their own at every
 /// width.
 const UNIT: u64 = 8;
+
+/// Units that a shard has beyond its share: a few keys need more than that.
+const SPARE_UNITS: u64 = 2;
 
 impl Thirds {
     /// All cells together are indices of a packed table, below 2^58; and their number takes up to 56 bits in the
@@ -36,15 +38,20 @@ impl Thirds {
     const MAX: u64 = (1 << 56) - 1;
 
     const fn new(third: u64) -> Option<Self> {
-        if third < 1 || third > Self::MAX {
-            return None;
-        }
-        Some(Self { third, bits: third.div_ceil(MOST_PER_SHARD).next_power_of_two().trailing_zeros() })
+        if third < 1 || third > Self::MAX { None } else { Some(Self(third)) }
+    }
+
+    /// Binary logarithm of the number of shards, with cells of `r` bits.
+    const fn shard_bits(self, r: u32) -> u32 {
+        self.0.div_ceil(most_per_shard(r)).next_power_of_two().trailing_zeros()
     }
 
     /// Bytes of the directory.
-    const fn directory(self) -> u64 {
-        if self.bits == 0 { 0 } else { ((1 << self.bits) + 1) * 8 }
+    const fn directory(self, r: u32) -> u64 {
+        match self.shard_bits(r) {
+            0 => 0,
+            bits => ((1 << bits) + 1) * 8,
+        }
     }
 }
 
@@ -68,7 +75,7 @@ impl Shape for Thirds {
     }
 
     fn bits(&self, r: u32) -> f64 {
-        3.0 * self.third as f64 * f64::from(r) + 8.0 * self.directory() as f64
+        3.0 * self.0 as f64 * f64::from(r) + 8.0 * self.directory(r) as f64
     }
 }
 
@@ -76,6 +83,8 @@ impl Shape for Thirds {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Size {
     thirds: Thirds,
+    /// Binary logarithm of the number of shards.
+    shard_bits: u32,
     /// Of a width in [`R`].
     layout: Packed,
     /// Where the directory begins: behind the cells and their padding, at a multiple of 8.
@@ -90,9 +99,10 @@ impl Size {
 
     fn of_thirds(thirds: Thirds, r: u32) -> Option<Self> {
         let layout = Packed::new(r).filter(|_| (R.0..=R.1).contains(&r))?;
-        let cells = layout.bytes_for(3 * thirds.third)?;
-        let directory = if thirds.bits == 0 { cells } else { cells.next_multiple_of(8) };
-        Some(Self { thirds, layout, directory })
+        let cells = layout.bytes_for(3 * thirds.0)?;
+        let shard_bits = thirds.shard_bits(r);
+        let directory = if shard_bits == 0 { cells } else { cells.next_multiple_of(8) };
+        Some(Self { thirds, shard_bits, layout, directory })
     }
 
     /// The size that a spec asks for.
@@ -121,11 +131,11 @@ impl Size {
     /// Cells of a third, over all shards.
     #[inline]
     pub(crate) fn third(&self) -> u64 {
-        self.thirds.third
+        self.thirds.0
     }
 
     pub(crate) fn cells(&self) -> u64 {
-        3 * self.thirds.third
+        3 * self.thirds.0
     }
 
     #[inline]
@@ -136,16 +146,16 @@ impl Size {
     /// Binary logarithm of the number of shards.
     #[inline]
     pub(crate) fn bits(&self) -> u32 {
-        self.thirds.bits
+        self.shard_bits
     }
 
     pub(crate) fn shards(&self) -> u64 {
-        1 << self.thirds.bits
+        1 << self.shard_bits
     }
 
     /// Bytes of the table, all of it.
     pub(crate) fn table_bytes(&self) -> u64 {
-        self.directory + self.thirds.directory()
+        self.directory + self.thirds.directory(self.layout.width())
     }
 
     /// The byte of the table where a shard begins that begins with this cell of a third; at the end, the first
@@ -154,40 +164,34 @@ impl Size {
         (3 * start * u64::from(self.layout.width())).div_ceil(8)
     }
 
-    /// Words for the cells of one shard and their padding.
-    pub(crate) fn scratch_words(&self, third: u64) -> u64 {
-        self.layout.bytes_for(3 * third).unwrap_or(u64::MAX).div_ceil(8)
+    /// Bytes for the cells of one shard and their padding, if it is not built in the table.
+    pub(crate) fn scratch_bytes(&self, third: u64) -> u64 {
+        if is_whole(self.layout) { 0 } else { self.layout.bytes_for(3 * third).unwrap_or(u64::MAX) }
     }
 
-    /// Gives each shard cells in proportion to its keys, and some to a shard without keys: what a third of shard
-    /// `i` takes of the thirds is `starts[i]..starts[i + 1]`.
-    pub(crate) fn share(&self, keys: &[u64], starts: &mut [u64]) {
-        let shards = keys.len() as u64;
-        let units = self.thirds.third / UNIT;
+    /// How `keys` keys share the cells.
+    pub(crate) fn share(&self, keys: u64) -> Share {
+        if self.shard_bits == 0 {
+            return Share::Alone(self.thirds.0);
+        }
         // A table of several shards has a thousand units for each.
-        let free = u128::from(units.saturating_sub(shards));
-        let all = keys.iter().sum::<u64>();
-        let mut before = 0;
-        for (shard, (start, &keys)) in (0..).zip(starts.iter_mut().zip(keys)) {
-            let share = if all == 0 {
-                free * u128::from(shard) / u128::from(shards)
-            } else {
-                free * u128::from(before) / u128::from(all)
-            };
-            // At most `free`, a `u64`.
-            *start = UNIT * (shard + u64::try_from(share).unwrap_or(u64::MAX));
-            before += keys;
-        }
-        if let Some(end) = starts.last_mut() {
-            *end = self.thirds.third;
-        }
+        let units = (self.thirds.0 / UNIT).saturating_sub(SPARE_UNITS << self.shard_bits);
+        Share::Of { units, keys: keys.max(1) }
     }
 
-    /// Writes where the shards begin and which hash functions they have, if there are several.
-    pub(crate) fn write_directory(&self, starts: &[u64], rotations: &[u8], table: &mut [u8]) {
-        if self.thirds.bits > 0 {
-            write_directory(starts, rotations, &mut table[index(self.directory)..]);
+    /// Writes where the shards begin and which hash functions they have, if there are several: for each in one word, the
+    /// latter in the 8 lowest bits; and where the last ends.
+    pub(crate) fn write_directory(&self, shards: &[Shard], table: &mut [u8]) {
+        if self.shard_bits == 0 {
+            return;
         }
+        let (mut start, mut offset) = (0, index(self.directory));
+        for shard in shards {
+            store_u64(table, offset, start << 8 | u64::from(shard.rotation));
+            start += shard.third;
+            offset += 8;
+        }
+        store_u64(table, offset, start << 8);
     }
 
     /// The byte of the table behind the cells and their padding.
@@ -195,10 +199,10 @@ impl Size {
         self.directory
     }
 
-    /// Whether every shard has cells, all shards have all cells, and the hash functions exist; if not, the first
+    /// Whether every shard has cells, all of them are there, and the hash functions exist; if not, the first
     /// shard for which that is wrong. `table` has the right size.
     pub(crate) fn check_directory(&self, table: &[u8]) -> Result<(), u64> {
-        if self.thirds.bits == 0 {
+        if self.shard_bits == 0 {
             return Ok(());
         }
         let shards = self.shards();
@@ -206,7 +210,8 @@ impl Size {
         let is_sound = |shard: u64| {
             let (start, end) = (entry(shard) >> 8, entry(shard + 1) >> 8);
             let is_begun = start.is_multiple_of(UNIT) && (shard > 0 || start == 0);
-            let is_ended = shard + 1 < shards || entry(shards) == self.thirds.third << 8;
+            let is_ended = shard + 1 < shards
+                || (entry(shards) <= self.thirds.0 << 8 && entry(shards).is_multiple_of(256));
             let rotation = u32::from(entry(shard).to_le_bytes()[0]);
             is_begun
                 && is_ended
@@ -220,13 +225,65 @@ impl Size {
     /// Where a shard begins and its third, in cells of a third, and its hash function.
     #[inline]
     pub(crate) fn shard(&self, table: &[u8], shard: u64) -> (u64, u64, u32) {
-        if self.thirds.bits == 0 {
-            return (0, self.thirds.third, 0);
+        if self.shard_bits == 0 {
+            return (0, self.thirds.0, 0);
         }
         let offset = index(self.directory + 8 * shard);
         let (entry, next) = (load_u64(table, offset), load_u64(table, offset + 8));
         // 6 bits are enough for a rotation.
         let rotation = entry.to_le_bytes()[0];
         (entry >> 8, (next >> 8).wrapping_sub(entry >> 8), u32::from(rotation))
+    }
+}
+
+/// How the keys share the cells of a table among the shards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Share {
+    /// A lone shard has them all.
+    Alone(u64),
+    /// Each key has a part of so many units.
+    Of {
+        units: u64,
+        /// At least 1.
+        keys: u64,
+    },
+}
+
+impl Share {
+    /// Cells of a third of a shard with so many keys, whatever the other shards have. All shards together have no more than
+    /// there are, if all together have no more keys than share them.
+    pub(crate) fn third(self, keys: u64) -> u64 {
+        match self {
+            Self::Alone(third) => third,
+            Self::Of { units, keys: all } => {
+                let share = u128::from(units) * u128::from(keys) / u128::from(all);
+                UNIT.saturating_mul(u64::try_from(share).unwrap_or(u64::MAX).saturating_add(SPARE_UNITS))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use amq::Spec;
+
+    use super::Size;
+
+    #[test]
+    fn shards_have_room_and_no_more_than_there_is() {
+        for n in [100_000, 1_000_000, 123_456_789] {
+            for r in [8, 16, 20] {
+                let size = Size::of(&Spec::fpr(0.5_f64.powi(r), n)).unwrap();
+                let (share, shards) = (size.share(n), size.shards());
+                for few in 0..100 {
+                    assert!((3 * share.third(few)) as f64 >= 1.23 * few as f64 + 24.0, "{few} keys");
+                }
+                // The most that a sum can be rounded up: no shard has a fraction to lose.
+                let even = n / shards;
+                let sum =
+                    (0..shards).map(|shard| share.third(even + u64::from(shard < n % shards))).sum::<u64>();
+                assert!(sum <= size.third() && sum + 8 * shards >= size.third(), "{sum} of {}", size.third());
+            }
+        }
     }
 }

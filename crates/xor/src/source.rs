@@ -8,11 +8,17 @@ use amq::{BuildError, Digest};
 /// A sequence of digests that can be gone through any number of times, each time with the same digests in any
 /// order.
 ///
-/// A construction goes through it two times, and two more for each attempt that fails or for duplicates; with
+/// A construction goes through it once for each attempt, and once more if it has to count first: if the source cannot
+/// tell how many digests it has, or if some place of the table has far more than its share; with
 /// a [memory limit](crate::Builder::with_memory_limit) more often. Several threads may go through it at once.
 pub trait Source: Sync {
     /// What may go wrong on the way.
     type Error: Send;
+
+    /// The number of digests, if that is known.
+    fn digests(&self) -> Option<u64> {
+        None
+    }
 
     /// Calls `visit` with all digests, in blocks of any sizes.
     ///
@@ -38,6 +44,10 @@ pub trait Source: Sync {
 
 impl Source for [Digest] {
     type Error = Infallible;
+
+    fn digests(&self) -> Option<u64> {
+        Some(self.len() as u64)
+    }
 
     fn replay(&self, visit: &mut dyn FnMut(&[Digest])) -> Result<(), Infallible> {
         visit(self);

@@ -14,59 +14,52 @@ use amq::theory::xor::{FUSE_THRESHOLD_3, FUSE_THRESHOLD_4};
 use amq::{BuildError, attempt_seed};
 
 use crate::assign::assign;
+use crate::codec::{PLACES, Plain};
+use crate::construction::{Built, Construction};
+use crate::distinct::{keep_distinct, room};
 use crate::fuse_sizing::Size;
 use crate::graph::Graph;
-use crate::memory::{Raw, Words, check_limit, index, zeros};
-use crate::partition::{Cut, Loader, count_all, deduplicate};
-use crate::peel::{PLACES, Peeler, Progress};
+use crate::memory::{Words, check_limit, index, zeros};
+use crate::partition::{Cut, Input, Partition};
+use crate::peel::{Peeler, Progress};
 use crate::segments::Segments;
-use crate::shards::Built;
 use crate::source::{Source, SourceError};
-use crate::workers::{cut, join};
 
 /// What a construction needs beyond the table, kept from one to the next.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
-    /// Digests of each segment, and distinct ones among them.
-    given: Vec<u64>,
-    distinct: Vec<u64>,
+    partition: Partition,
     /// How long the order was when the peeling behind each segment had stopped.
     taken: Vec<usize>,
-    words: Words,
-    loaders: Vec<Loader>,
     peeler: Peeler,
+    /// Where duplicates are looked for.
+    seen: Words,
 }
 
-/// The construction of one table.
-pub(crate) struct Construction<'a, S: Source + ?Sized, const K: usize> {
-    pub(crate) source: &'a S,
-    pub(crate) seed: u64,
-    pub(crate) size: Size<K>,
-    /// The most bytes that may be in use, the table included.
-    pub(crate) limit: u64,
-    pub(crate) threads: usize,
-    pub(crate) max_attempts: u32,
-}
+/// From so many segments on, duplicates are looked for in the first of them.
+const SAMPLED_FROM: usize = 16;
 
-impl<S: Source + ?Sized, const K: usize> Construction<'_, S, K> {
+impl<S: Source + ?Sized, const K: usize> Construction<'_, S, Size<K>> {
     /// Builds the table, whose bytes are all 0.
     ///
     /// Nothing that comes out depends on the order of the digests, on how often one is there or on the number of
     /// threads.
     pub(crate) fn run(&self, memory: &mut Memory, table: &mut [u8]) -> Result<Built, SourceError<S::Error>> {
-        let graph = self.size.segments();
+        let (graph, cells) = (self.size.segments(), self.size.cells());
         memory.reserve(graph, self.threads, self.limit, table.len() as u64)?;
-        let mut are_distinct = false;
+        let mut has_duplicates = false;
+        let mut len = 0;
         for attempt in 0..self.max_attempts {
             let hash_seed = attempt_seed(self.seed, attempt);
-            count_all(self.source, hash_seed, graph, &mut memory.loaders, &mut memory.given)?;
-            let given = memory.given.iter().sum::<u64>();
-            are_distinct |= given > self.size.cells();
+            let input = Input { source: self.source, hash_seed, cut: graph };
+            memory.partition.prepare(&input, self.counts())?;
             loop {
-                self.load(memory, hash_seed, are_distinct, table.len() as u64)?;
-                let len = memory.distinct.iter().sum::<u64>();
-                if len > self.size.cells() {
-                    return Err(BuildError::Full { records: len, limit: self.size.cells() }.into());
+                self.load(memory, &input, table.len() as u64)?;
+                let given = memory.partition.bins.len();
+                has_duplicates |= given > cells || memory.has_duplicates_in_sample(cells)?;
+                len = if has_duplicates { memory.remove_duplicates(cells)? } else { given };
+                if len > cells {
+                    return Err(BuildError::Full { records: len, limit: cells }.into());
                 }
                 if peel(graph, memory, index(len)) {
                     self.assign(memory, table);
@@ -74,14 +67,14 @@ impl<S: Source + ?Sized, const K: usize> Construction<'_, S, K> {
                     return Ok(Built { len, attempts: attempt + 1, peak });
                 }
                 memory.peeler.clear();
-                if are_distinct {
+                if has_duplicates {
                     break;
                 }
                 // The same attempt again, perhaps without duplicates.
-                are_distinct = true;
+                has_duplicates = true;
             }
         }
-        let alpha = memory.distinct.iter().sum::<u64>() as f64 / self.size.cells() as f64;
+        let alpha = len as f64 / cells as f64;
         let threshold = if K == 3 { FUSE_THRESHOLD_3 } else { FUSE_THRESHOLD_4 };
         Err(BuildError::Exhausted { alpha, threshold, attempts: self.max_attempts }.into())
     }
@@ -90,35 +83,35 @@ impl<S: Source + ?Sized, const K: usize> Construction<'_, S, K> {
     fn load(
         &self,
         memory: &mut Memory,
-        hash_seed: u64,
-        are_distinct: bool,
+        input: &Input<'_, S, Segments<K>>,
         table: u64,
     ) -> Result<(), SourceError<S::Error>> {
-        // One word more for each thread, where it writes what is not its own.
-        let words = memory.given.iter().sum::<u64>() + self.threads as u64;
         let graph = self.size.segments();
-        let ring = ring(graph) << graph.bits();
-        let others = memory.bytes() - memory.words.bytes() - memory.peeler.bytes();
-        let needed = others + memory.peeler.bytes_with(ring) + 8 * words + table;
+        let (words, ring) = (memory.partition.room(graph.places()), ring(graph) << graph.bits());
+        let Memory { partition: Partition { bins, words: old, .. }, taken, peeler, seen: table_of_seen } =
+            memory;
+        let largest = if self.counts() { (0..taken.len()).map(|place| bins.room(place)).max() } else { None };
+        let seen = seen(largest.unwrap_or(0), taken.len(), self.size.cells());
+        let kept = old.bytes() + peeler.bytes() + table_of_seen.bytes();
+        let needed = memory.bytes() - kept
+            + memory.peeler.bytes_with(ring)
+            + memory.seen.bytes_with(seen)
+            + 8 * words
+            + table;
         check_limit(needed, self.limit)?;
-        memory.words.release_above(self.limit - (needed - 8 * words));
-        memory.words.reserve(words)?;
+        memory.partition.words.release_above(self.limit - (needed - 8 * words));
         memory.peeler.reserve(ring)?;
-        let Memory { given, distinct, words, loaders, .. } = memory;
-        let load = Load { source: self.source, hash_seed, graph, are_distinct };
-        load.run(Part { first: 0, given, distinct, words: words.get_mut(), loaders })
+        memory.partition.load(input, 0..index(graph.places()))
     }
 
     /// Goes backwards through the order.
     fn assign(&self, memory: &Memory, table: &mut [u8]) {
-        let (graph, layout) = (self.size.segments(), self.size.layout());
-        let order = memory.words.get();
+        let (codec, layout) = (Plain(self.size.segments()), self.size.layout());
+        let order = memory.partition.words.get();
         let mut end = memory.taken.last().copied().unwrap_or(0);
-        for (place, begin) in (0..memory.taken.len())
-            .rev()
-            .map(|place| (place, place.checked_sub(1).map_or(0, |before| memory.taken[before])))
-        {
-            assign(graph, layout, &order[begin..end], place as u64, table);
+        for place in (0..memory.taken.len()).rev() {
+            let begin = place.checked_sub(1).map_or(0, |before| memory.taken[before]);
+            assign(codec, layout, &order[begin..end], place as u64, table);
             end = begin;
         }
     }
@@ -126,19 +119,16 @@ impl<S: Source + ?Sized, const K: usize> Construction<'_, S, K> {
 
 /// Peels all `keys` keys, segment by segment. `false` if they have a 2-core: by chance, or because a digest is
 /// there twice.
+///
+/// The order is written over words that have been added, of which there are more at every time.
 fn peel<const K: usize>(graph: Segments<K>, memory: &mut Memory, keys: usize) -> bool {
-    let Memory { given, distinct, taken, words, loaders, peeler } = memory;
+    let Memory { partition: Partition { bins, words, is_loaded }, taken, peeler, .. } = memory;
+    *is_loaded = false;
     let words = words.get_mut();
     let mut progress = Progress::default();
-    let (bits, ring) = (graph.bits(), ring(graph));
-    let mut begin = 0;
-    let places = given.len();
-    let mut loaders = loaders.iter().map(Loader::first).skip(1).peekable();
-    for place in 0..places {
-        while loaders.next_if_eq(&(place as u64)).is_some() {
-            // The word that is nobody's.
-            begin += 1;
-        }
+    let (codec, bits, ring) = (Plain(graph), graph.bits(), ring(graph));
+    let places = taken.len();
+    for (place, taken) in taken.iter_mut().enumerate() {
         let segment = place as u64;
         // The segment that is used for the first time takes the state of one that must be done.
         if let Some(done) = (segment + K as u64 - 1).checked_sub(ring)
@@ -146,15 +136,15 @@ fn peel<const K: usize>(graph: Segments<K>, memory: &mut Memory, keys: usize) ->
         {
             return false;
         }
-        let end = begin + index(distinct[place]);
-        if !peeler.add(graph, segment, &words[begin..end]) {
-            return false;
+        for range in bins.ranges(place) {
+            progress.added += range.len();
+            if !peeler.add(codec, segment, &words[range]) {
+                return false;
+            }
         }
-        progress.added += end - begin;
-        begin += index(given[place]);
         let last = if place + 1 == places { graph.cells() } else { (segment + 1) << bits };
-        peeler.take_away(graph, segment << bits..last, words, &mut progress);
-        taken[place] = progress.taken;
+        peeler.take_away(codec, segment << bits..last, words, &mut progress);
+        *taken = progress.taken;
     }
     progress.taken == keys
 }
@@ -170,9 +160,7 @@ fn ring<const K: usize>(graph: Segments<K>) -> u64 {
 
 impl Memory {
     fn bytes(&self) -> u64 {
-        let lists = self.given.capacity() + self.distinct.capacity() + self.taken.capacity();
-        let loaders = self.loaders.iter().map(Loader::bytes).sum::<u64>();
-        8 * lists as u64 + self.words.bytes() + loaders + self.peeler.bytes()
+        self.partition.bytes() + 8 * self.taken.capacity() as u64 + self.peeler.bytes() + self.seen.bytes()
     }
 
     /// Prepares the lists for all segments; with the table of `table` bytes they must not pass the limit.
@@ -183,66 +171,36 @@ impl Memory {
         limit: u64,
         table: u64,
     ) -> Result<(), BuildError> {
-        let lists = (3 * 8 + threads as u64 * Loader::BYTES_A_PLACE).saturating_mul(graph.places() + 1);
-        check_limit(table.saturating_add(lists), limit)?;
-        let places = index(graph.places());
-        zeros(&mut self.given, places)?;
-        zeros(&mut self.distinct, places)?;
-        zeros(&mut self.taken, places)?;
-        self.loaders.resize_with(threads, Loader::default);
-        self.loaders.iter_mut().try_for_each(|loader| loader.reserve(places))?;
-        Ok(())
+        let taken = graph.places().saturating_mul(8);
+        self.partition.reserve(threads, graph.places(), limit, table.saturating_add(taken))?;
+        zeros(&mut self.taken, index(graph.places()))
     }
-}
 
-/// How words are brought into the memory.
-struct Load<'a, S: Source + ?Sized, const K: usize> {
-    source: &'a S,
-    hash_seed: u64,
-    graph: Segments<K>,
-    /// Whether duplicates are removed.
-    are_distinct: bool,
-}
-
-/// Consecutive segments, and the threads that load them.
-struct Part<'a> {
-    first: usize,
-    given: &'a [u64],
-    distinct: &'a mut [u64],
-    words: &'a mut [Raw],
-    loaders: &'a mut [Loader],
-}
-
-impl<S: Source + ?Sized, const K: usize> Load<'_, S, K> {
-    /// Loads a part, in parallel if it has several loaders.
-    fn run(&self, part: Part<'_>) -> Result<(), SourceError<S::Error>> {
-        let Part { first, given, distinct, words, loaders } = part;
-        if let [loader] = loaders {
-            loader.load(self.source, self.hash_seed, self.graph, first as u64, given, words)?;
-            let mut words = words;
-            for (distinct, &given) in distinct.iter_mut().zip(given) {
-                let (place, later) = words.split_at_mut(index(given));
-                *distinct = if self.are_distinct { deduplicate(place) as u64 } else { given };
-                words = later;
-            }
-            return Ok(());
+    /// Whether a digest of the first segment is there twice, if that is a small part of all: where many are repeated, as
+    /// good as sure, and a peeling that would be in vain is saved.
+    fn has_duplicates_in_sample(&mut self, cells: u64) -> Result<bool, BuildError> {
+        if self.taken.len() < SAMPLED_FROM {
+            return Ok(false);
         }
-        let half = loaders.len() / 2;
-        let middle = cut(given, half, loaders.len());
-        let keys = index(given[..middle].iter().sum::<u64>()) + half;
-        let given = given.split_at(middle);
-        let distinct = distinct.split_at_mut(middle);
-        let words = words.split_at_mut(keys);
-        let loaders = loaders.split_at_mut(half);
-        let left = Part { first, given: given.0, distinct: distinct.0, words: words.0, loaders: loaders.0 };
-        let right = Part {
-            first: first + middle,
-            given: given.1,
-            distinct: distinct.1,
-            words: words.1,
-            loaders: loaders.1,
-        };
-        let (left, right) = join(|| self.run(left), || self.run(right));
-        left.and(right)
+        let given = self.partition.bins.given(0);
+        Ok(self.remove_duplicates_of(0, cells)? < given)
     }
+
+    /// Leaves only the distinct words, and returns how many they are.
+    fn remove_duplicates(&mut self, cells: u64) -> Result<u64, BuildError> {
+        (0..self.taken.len()).map(|place| Ok(self.remove_duplicates_of(place, cells)? as u64)).sum()
+    }
+
+    fn remove_duplicates_of(&mut self, place: usize, cells: u64) -> Result<usize, BuildError> {
+        let Partition { bins, words, .. } = &mut self.partition;
+        self.seen.reserve(seen(bins.given(place), self.taken.len(), cells))?;
+        let table = self.seen.get_mut();
+        Ok(bins.retain(place, words.get_mut(), |words| keep_distinct(words, table)))
+    }
+}
+
+/// Words of the table in which the duplicates of a segment are looked for. Where it has far more than its share, most are
+/// copies, and the table is not sized by them.
+fn seen(given: usize, places: usize, cells: u64) -> u64 {
+    room((given as u64).min(2 * (cells / places as u64)))
 }

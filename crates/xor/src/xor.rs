@@ -10,12 +10,12 @@ use amq_bits::{Packed, Store, StoreMut, Table};
 
 use crate::MAX_ATTEMPTS;
 use crate::builder::{Build, Builder, Resources, Sealed};
+use crate::construction::{Built, Construction};
 use crate::graph::{Graph, hash};
 use crate::lookup::{self, Ask};
 use crate::memory::index;
 use crate::partition::{Cut, HighBits};
 use crate::parts::{PartsError, XorParts};
-use crate::shards::{Built, Construction};
 use crate::sizing::Size;
 use crate::source::{Source, SourceError};
 use crate::table::check_padding;
@@ -254,6 +254,7 @@ impl Sealed for XorFilter {
             source,
             seed,
             size,
+            capacity: spec.capacity(),
             limit: resources.limit,
             threads: resources.threads,
             max_attempts: MAX_ATTEMPTS,
