@@ -258,7 +258,7 @@ fn run(command: Command) -> Result<u8> {
             println!("{}", serde_json::to_string(&Handshake::of_this()?)?);
             Ok(0)
         }
-        Command::Measure { handshake: false } => jobs::serve().map(|()| 0),
+        Command::Measure { handshake: false } => jobs::serve(registry::filter).map(|()| 0),
         Command::Study => child::serve().map(|()| 0),
     }
 }

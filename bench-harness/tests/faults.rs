@@ -214,7 +214,8 @@ fn digests(from: u64, count: u64) -> Vec<Digest> {
 }
 
 fn trial<'a>(wrong: Wrong, spec: &'a Spec, members: &'a [Digest], absent: &'a Absent<'a>) -> Trial<'a> {
-    Trial { descriptor: descriptor(wrong), spec, members, absent, workloads: &Workload::ALL }
+    let memory_limit = 1 << 30;
+    Trial { descriptor: descriptor(wrong), spec, members, absent, workloads: &Workload::ALL, memory_limit }
 }
 
 /// The verdict, and the last phase that was announced.
@@ -293,6 +294,27 @@ fn every_fault_is_seen_and_named() {
         let (verdict, _) = judge(wrong, THOROUGH);
         assert_eq!(verdict.status, status, "{wrong:?}: {}", verdict.reason);
         assert!(verdict.reason.contains(said), "{wrong:?}: {}", verdict.reason);
+    }
+}
+
+#[test]
+fn a_table_that_cannot_fit_is_not_tried() {
+    let members = digests(0, N);
+    let nothing = |_, _| Ok(Vec::new());
+    let absent = Absent { count: 0, get: &nothing, fresh: &nothing };
+    let spec = Spec::fpr(RATE, N);
+    // The digests and the table take 16,000 bytes each.
+    for (memory_limit, status) in [(31_999, Status::OutOfMemory), (32_000, Status::Ok)] {
+        let trial = Trial { memory_limit, ..trial(Wrong::Nothing, &spec, &members, &absent) };
+        let verdict = verify(&trial, &mut |_| ()).unwrap();
+        assert_eq!(verdict.status, status, "{}", verdict.reason);
+        assert_eq!(verdict.facts.table_bytes, Some(16_000));
+        assert_eq!(
+            verdict.reason.contains("1 MiB beside"),
+            status == Status::OutOfMemory,
+            "{}",
+            verdict.reason
+        );
     }
 }
 

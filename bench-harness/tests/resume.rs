@@ -45,7 +45,7 @@ fn a_run_killed_at_random_points_ends_as_one_that_was_not() {
 
     let seed = 11;
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-    for round in 0..4 {
+    for round in 0..8 {
         let out = format!("round-{round}");
         let mut finished_before = 0;
         for attempt in 0..3 {
@@ -72,6 +72,30 @@ fn a_run_killed_at_random_points_ends_as_one_that_was_not() {
         assert_eq!(counts(&place, &out), expected, "seed {seed}, round {round}");
         assert_complete(&cells(&place.path(&out)));
         assert!(info(&place.path(&out)).finished.is_some());
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_full_disk_ends_the_run_in_words_and_it_goes_on_when_there_is_room() {
+    let place = Place::new();
+    assert!(start(&place, "whole", false).wait().unwrap().success());
+    let whole = fs::metadata(place.path("whole/samples.jsonl")).unwrap().len();
+    for share in [8, 3, 2] {
+        // Files may be so long, in blocks of 512 bytes: beyond it writing fails, as on a full disk.
+        let blocks = (whole / share / 512).max(1);
+        let out = format!("out-{share}");
+        let mut shell = assert_cmd::Command::new("sh");
+        shell.current_dir(place.folder.path()).arg("-c").arg(format!(
+            "trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" sweep --sweep sweep.toml --families bloom,quotient --out {out}"
+        ));
+        shell.arg(assert_cmd::cargo::cargo_bin("amq-bench"));
+        shell.assert().code(2).stderr(predicate::str::contains("cannot write"));
+        if place.path(&out).join("samples.jsonl").metadata().unwrap().len() > 0 {
+            resume(&place, &out).assert().success();
+            assert_eq!(counts(&place, &out), counts(&place, "whole"), "1/{share}");
+            assert_complete(&cells(&place.path(&out)));
+        }
     }
 }
 
@@ -183,6 +207,9 @@ fn an_interruption_reports_the_finished_groups_and_leaves_no_process() {
         "--n",
         "50,1000,2000",
     ]);
+    // A terminal and its supervisor may each send one: the second is no other wish.
+    signal(&sweep, rustix::process::Signal::INT);
+    std::thread::sleep(Duration::from_millis(20));
     signal(&sweep, rustix::process::Signal::INT);
     assert_eq!(sweep.wait().unwrap().code(), Some(130));
     for child in children {

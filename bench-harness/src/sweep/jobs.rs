@@ -18,7 +18,6 @@ use crate::measure::fpr::Absent;
 use crate::measure::sentinel::Sentinel;
 use crate::measure::time::{Lookups, Queries, Subject};
 use crate::measure::verify::{Phase, Trial, Verdict, another_seed, verify};
-use crate::registry;
 use crate::store::cell::{Hashing, Mode, Status, Workload};
 use crate::store::sample::{Access, Point, Work};
 
@@ -179,17 +178,20 @@ fn tell(event: &Event) -> Result<()> {
     Ok(out.flush()?)
 }
 
-/// The measuring process: reads its job, does it, and reports.
+/// How a measuring process finds a filter by its name.
+pub type Find = fn(&str) -> Option<&'static Descriptor>;
+
+/// The measuring process: reads its job, does it with the filters that `find` knows, and reports.
 ///
 /// # Errors
 /// If its input or output fails.
-pub fn serve() -> Result<()> {
+pub fn serve(find: Find) -> Result<()> {
     let job: Job = serde_json::from_reader(stdin().lock()).context("the job on standard input")?;
     // A panic is caught where a filter may cause it and is reported as its status.
     std::panic::set_hook(Box::new(|_| ()));
     let outcome = confine(job.parent, job.memory_limit).and_then(|()| match &job.task {
-        Task::Verify(task) => run_verification(&job, task),
-        Task::Time(task) => run_timing(&job, task),
+        Task::Verify(task) => run_verification(&job, task, find),
+        Task::Time(task) => run_timing(&job, task, find),
     });
     match outcome {
         Ok(()) => tell(&Event::Finished),
@@ -218,23 +220,24 @@ pub(crate) fn confine(_parent_id: u32, _memory_limit: u64) -> Result<()> {
 
 /// Calls `ask` with what a filter is verified with under the seed of `material`.
 fn under<R>(
-    (point, workloads): (&Point, &[Workload]),
+    (job, workloads): (&Job, &[Workload]),
     descriptor: &Descriptor,
     (material, count): (&Material, u64),
     ask: impl FnOnce(&Trial<'_>) -> Result<R>,
 ) -> Result<R> {
     let get = |from, count| material.queries(descriptor.name, from, count);
     let fresh = |from, count| Ok(material.fresh_queries(descriptor.name, from, count));
-    let spec = groups::spec(point, descriptor.kind, material.records, material.seed);
+    let spec = groups::spec(&job.point, descriptor.kind, material.records, material.seed);
     let absent = Absent { count, get: &get, fresh: &fresh };
     let members = material.members()?;
-    ask(&Trial { descriptor, spec: &spec, members: &members, absent: &absent, workloads })
+    let memory_limit = job.memory_limit;
+    ask(&Trial { descriptor, spec: &spec, members: &members, absent: &absent, workloads, memory_limit })
 }
 
-fn run_verification(job: &Job, task: &VerifyTask) -> Result<()> {
+fn run_verification(job: &Job, task: &VerifyTask, find: Find) -> Result<()> {
     let VerifyTask { filter, queries, others, workloads } = task;
     let queries = *queries;
-    let descriptor = registry::filter(filter).with_context(|| format!("there is no filter {filter:?}"))?;
+    let descriptor = find(filter).with_context(|| format!("there is no filter {filter:?}"))?;
     let mut told = Ok(());
     let mut announce = |phase| {
         let result = tell(&Event::Phase { phase });
@@ -242,7 +245,7 @@ fn run_verification(job: &Job, task: &VerifyTask) -> Result<()> {
             told = result;
         }
     };
-    let here = (&job.point, &workloads[..]);
+    let here = (job, &workloads[..]);
     let mut verdict =
         under(here, descriptor, (&job.material, queries), |trial| verify(trial, &mut announce))?;
     for &(ref material, queries) in others {
@@ -285,7 +288,7 @@ struct TimedFloor {
     ns: Vec<Vec<f64>>,
 }
 
-fn run_timing(job: &Job, task: &TimeTask) -> Result<()> {
+fn run_timing(job: &Job, task: &TimeTask, find: Find) -> Result<()> {
     let core = pin();
     let _pause = amq_bits::counting::pause();
     let clock = Clock::measure();
@@ -298,8 +301,8 @@ fn run_timing(job: &Job, task: &TimeTask) -> Result<()> {
 
     let mut timed = Vec::new();
     for (i, filter) in task.filters.iter().enumerate() {
-        let descriptor = registry::filter(&filter.name)
-            .with_context(|| format!("there is no filter {:?}", filter.name))?;
+        let descriptor =
+            find(&filter.name).with_context(|| format!("there is no filter {:?}", filter.name))?;
         let spec = groups::spec(&job.point, descriptor.kind, job.material.records, job.material.seed);
         for twin in [false, true] {
             if !twin || i == task.twin {
@@ -363,6 +366,12 @@ fn run_timing(job: &Job, task: &TimeTask) -> Result<()> {
         }
     }
 
+    for Timed { name, subject, .. } in &timed {
+        if let Some(fault) = subject.postponed().filter(|_| !out.contains(name)) {
+            out.push(name.clone());
+            tell(&Event::Fault { filter: name.clone(), status: fault.status, reason: fault.reason })?;
+        }
+    }
     for Timed { name, twin, ns, .. } in timed.into_iter().filter(|timed| !out.contains(&timed.name)) {
         for (&work, ns) in task.works.iter().zip(ns) {
             if !ns.is_empty() {

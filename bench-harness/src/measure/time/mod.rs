@@ -4,6 +4,7 @@ mod changes;
 
 use std::hint::black_box;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
 
 use amq::{Descriptor, Digest, Erased, Key as _, Spec};
 use rand::seq::SliceRandom as _;
@@ -15,6 +16,9 @@ use super::verify::{panic_text, status_of};
 use crate::store::cell::{Hashing, Mode, Status, Workload};
 use crate::store::sample::Work;
 use crate::sweep::keys::KeySample;
+
+/// A first lookup may take as long: some page faults and misses of all caches, ten times over.
+const FIRST_LOOKUP: Duration = Duration::from_micros(200);
 
 /// What all filters of a group are timed with.
 #[derive(Debug)]
@@ -84,12 +88,14 @@ pub struct Subject {
     spec: Spec,
     /// Hits that each array of lookups gives, from the warm-up of the last pass.
     hits: Vec<Option<u64>>,
+    /// The first lookup in a table that was just built: the shortest of all passes.
+    first_lookup: Option<Duration>,
 }
 
 impl Subject {
     /// The filter that `descriptor` makes of `spec`.
     pub fn new(descriptor: &'static Descriptor, spec: Spec) -> Self {
-        Self { descriptor, spec, hits: Vec::new() }
+        Self { descriptor, spec, hits: Vec::new(), first_lookup: None }
     }
 
     /// Times every one of `works` that the family has and does not refuse, once, on tables built for it: nanoseconds for one operation, in the
@@ -119,6 +125,7 @@ impl Subject {
     fn run(&mut self, works: &[Work], queries: &Queries, clock: &Clock) -> Result<Vec<Option<f64>>, Fault> {
         let members = &queries.members;
         let (build_ns, filter) = timed(clock, members.len(), || Ok(()), |()| self.build(black_box(members)))?;
+        self.look_up_first(&*filter, members);
         self.warm_up(&*filter, queries)?;
         let mut times = Vec::with_capacity(works.len());
         // What the last fill has left is what the removals begin with.
@@ -146,6 +153,24 @@ impl Subject {
     fn build(&self, digests: &[Digest]) -> Result<Box<dyn Erased>, Fault> {
         (self.descriptor.build)(digests, &self.spec)
             .map_err(|error| Fault { status: status_of(&error), reason: format!("in its timing: {error}") })
+    }
+
+    /// The one lookup that no warm-up precedes.
+    fn look_up_first(&mut self, filter: &dyn Erased, members: &[Digest]) {
+        let start = Instant::now();
+        black_box(members.first().is_some_and(|&member| filter.contains(black_box(member))));
+        let taken = start.elapsed();
+        self.first_lookup = Some(self.first_lookup.map_or(taken, |shortest| shortest.min(taken)));
+    }
+
+    /// What is wrong if the first lookup took long in every pass: the filter puts work off that belongs to its build, where no
+    /// other time would show it.
+    pub fn postponed(&self) -> Option<Fault> {
+        let first = self.first_lookup.filter(|&first| first > FIRST_LOOKUP)?;
+        Some(defect(format!(
+            "its first lookup after a build takes at least {:.0} µs: it puts off what belongs to the build",
+            first.as_secs_f64() * 1e6
+        )))
     }
 
     /// Answers every array once: caches, branch predictors and page tables are then as in a program that runs, and the hits

@@ -4,7 +4,8 @@ use amq::{BuildError, Digest, Erased, Kind};
 
 use super::{Phase, Stop, Trial};
 use crate::measure::{fpr, space};
-use crate::store::cell::Workload;
+use crate::numbers::grouped;
+use crate::store::cell::{Status, Workload};
 use crate::store::sample::Facts;
 
 /// Builds it and checks it.
@@ -38,6 +39,9 @@ fn build(
     facts.k = plan.k;
     facts.table_bytes = Some(plan.table_bytes);
     facts.fpr_predicted = Some(plan.fpr);
+    if let Some(reason) = too_large(trial, plan.table_bytes) {
+        return Err(Stop::refused(Status::OutOfMemory, reason));
+    }
 
     enter(Phase::Build);
     let (built, usage) = space::measure(|| (descriptor.build)(members, spec));
@@ -50,6 +54,20 @@ fn build(
         Some(reason) => Err(Stop::defect(reason)),
         None => Ok(filter),
     }
+}
+
+/// Why a planned table is not even tried: it does not fit beside the digests of the members.
+fn too_large(trial: &Trial<'_>, table: u64) -> Option<String> {
+    let mib = |bytes: u64| grouped(bytes.div_ceil(1 << 20));
+    let digests = trial.members.len() as u64 * 8;
+    (table.saturating_add(digests) > trial.memory_limit).then(|| {
+        format!(
+            "its table would take {} MiB beside the {} MiB of the keys' digests, more than memory_limit_mib, {}",
+            mib(table),
+            mib(digests),
+            mib(trial.memory_limit)
+        )
+    })
 }
 
 /// What holds for every filter of all members, however it came about.

@@ -96,6 +96,8 @@ pub struct Trial<'a> {
     pub absent: &'a Absent<'a>,
     /// What will be timed: what changes a filter is verified only if it is among them, except for insertions and removals.
     pub workloads: &'a [Workload],
+    /// Bytes of address space that this process may use.
+    pub memory_limit: u64,
 }
 
 /// Why a verification ends before its end.
