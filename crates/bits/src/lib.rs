@@ -24,6 +24,10 @@ pub mod line;
 
 pub mod columns;
 
+pub mod lanes;
+
+pub mod cells;
+
 pub mod arch;
 
 pub mod prefetch;

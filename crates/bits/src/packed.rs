@@ -106,10 +106,16 @@ impl Packed {
     /// The byte in which integer `i` starts, and its lowest bit there.
     #[inline]
     fn locate(self, i: u64) -> (usize, u32) {
+        let bit = self.first_bit(i);
+        (index(bit >> 3), (bit & 7) as u32)
+    }
+
+    /// The lowest bit of integer `i`.
+    #[inline]
+    pub(crate) fn first_bit(self, i: u64) -> u64 {
         debug_assert!(i < 1 << 58, "index {i} is beyond every packed table");
         // Below 2^58 * 57 < 2^64 within the limit.
-        let bit = i.wrapping_mul(u64::from(self.width));
-        (index(bit >> 3), (bit & 7) as u32)
+        i.wrapping_mul(u64::from(self.width))
     }
 }
 

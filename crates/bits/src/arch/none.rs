@@ -2,6 +2,7 @@
 
 use crate::block::{Blocks, Word};
 use crate::columns::Columns;
+use crate::lanes::{LANES, Lanes};
 use crate::line::Lines;
 use crate::rank_select::Select;
 
@@ -69,6 +70,53 @@ macro_rules! no_blocks {
             fn run<R>(self, _work: impl FnOnce() -> R) -> R {
                 match self {}
             }
+        }
+
+        impl Lanes for $name {
+            type Vector = Self;
+
+            #[inline]
+            fn splat(self, _word: u64) -> Self {
+                self
+            }
+
+            #[inline]
+            fn load(self, _words: [u64; LANES]) -> Self {
+                self
+            }
+
+            #[inline]
+            fn store(self, _a: Self) -> [u64; LANES] {
+                match self {}
+            }
+
+            no_lanes!(add, sub, xor, and, shl_each, shr_each, product: Self);
+            no_lanes!(shl, shr: u32);
+
+            #[inline]
+            fn gather(self, _bytes: &[u8], _offsets: Self) -> Self {
+                self
+            }
+
+            #[inline]
+            fn are_zero(self, _a: Self) -> [bool; LANES] {
+                match self {}
+            }
+
+            #[inline]
+            fn run<R>(self, _work: impl FnOnce() -> R) -> R {
+                match self {}
+            }
+        }
+    )*};
+}
+
+/// Operations on lanes that cannot exist here.
+macro_rules! no_lanes {
+    ($($method:ident),*: $by:ty) => {$(
+        #[inline]
+        fn $method(self, _a: Self, _by: $by) -> Self {
+            self
         }
     )*};
 }

@@ -2,6 +2,7 @@
 
 mod blocks;
 mod columns;
+mod lanes;
 mod lines;
 
 use core::arch::x86_64::_pdep_u64;
