@@ -148,12 +148,6 @@ pub fn dispatch<J: Job>(job: J) -> Result<J::Output, J> {
     }
 }
 
-#[cold]
-#[inline(never)]
-pub(crate) fn out_of_bounds(len: usize) -> ! {
-    panic!("one of eight words leaves a table of {len} bytes")
-}
-
 #[cfg(test)]
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -6,13 +6,14 @@ use amq::{
     Amq, BuildError, Capable, Digest, Family, InvariantError, Kind, Plan, Space, Spec, SpecError,
     attempt_seed, capabilities, theory,
 };
+use amq_bits::lanes::Lanes;
 use amq_bits::{Packed, Store, StoreMut, Table};
 
 use crate::MAX_ATTEMPTS;
 use crate::builder::{Build, Builder, Resources, Sealed};
 use crate::construction::{Built, Construction};
 use crate::fuse_sizing::Size;
-use crate::graph::{Graph, hash};
+use crate::graph::{hash, hash_lanes};
 use crate::lookup::{self, Ask};
 use crate::parts::{FuseParts, PartsError};
 use crate::source::{Source, SourceError};
@@ -137,20 +138,28 @@ impl<const K: usize, S: Store> BinaryFuse<K, S> {
     }
 }
 
-impl<const K: usize, S: Store> Ask for BinaryFuse<K, S> {
-    type Edge = [u64; K];
-
-    #[inline]
+impl<const K: usize, S: Store> Ask<K> for BinaryFuse<K, S> {
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "so that what it finds stays in registers")]
     fn ask(&self, digest: Digest) -> ([u64; K], u64) {
-        let segments = self.size.segments();
-        let (place, word) = segments.cut(hash(digest, self.hash_seed));
-        let (edge, derived) = segments.locate(place, word);
-        (edge, derived.fingerprint(self.size.layout().mask()))
+        let (edge, derived) = self.size.segments().find(hash(digest, self.hash_seed));
+        (edge, derived.print())
+    }
+
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "so that it is compiled for the processor's features")]
+    fn ask_lanes<L: Lanes>(&self, lanes: L, digests: L::Vector) -> ([L::Vector; K], L::Vector) {
+        self.size.segments().find_lanes(lanes, hash_lanes(lanes, digests, self.hash_seed))
     }
 
     #[inline]
     fn layout(&self) -> Packed {
         self.size.layout()
+    }
+
+    #[inline]
+    fn cells(&self) -> u64 {
+        self.size.cells()
     }
 
     #[inline]

@@ -7,6 +7,7 @@
 //! tables, where two keys still share a place and a word with a probability below 2^-37.
 
 use amq::Digest;
+use amq_bits::lanes::Lanes;
 
 /// A key within its place: the rest of its hash with [`TAG`] bits of 0 at the low end.
 pub(crate) type Word = u64;
@@ -53,6 +54,9 @@ pub(crate) trait Graph: Copy + Send + Sync {
     fn place(&self, cell: u64, tagged: u64) -> u64;
 }
 
+/// The first 64 fractional bits of the square root of 3: odd, and with no pattern to it.
+const ROOT_3: u64 = 0xBB67_AE85_84CA_A73B;
+
 /// Everything that is derived from a word beyond the first index: two halves of a 128-bit product, whose fold
 /// gives the other indices, and whose high half the fingerprint.
 ///
@@ -69,8 +73,6 @@ impl Derived {
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "the two halves of a 128-bit product")]
     pub(crate) const fn new(word: Word, rotation: u32) -> Self {
-        /// The first 64 fractional bits of the square root of 3: odd, and with no pattern to it.
-        const ROOT_3: u64 = 0xBB67_AE85_84CA_A73B;
         let product = word.rotate_left(rotation) as u128 * ROOT_3 as u128;
         let high = (product >> 64) as u64;
         Self { indices: high ^ product as u64, high }
@@ -81,7 +83,33 @@ impl Derived {
     /// Bits from the middle of the high half, which depend on nearly all of the word.
     #[inline]
     pub(crate) const fn fingerprint(self, mask: u64) -> u64 {
-        (self.high >> 8) & mask
+        self.print() & mask
+    }
+
+    /// What has the fingerprint, of whatever width, in its lowest bits.
+    #[inline]
+    pub(crate) const fn print(self) -> u64 {
+        self.high >> PRINT_SHIFT
+    }
+}
+
+/// The high half of the product from this bit on is the fingerprint.
+const PRINT_SHIFT: u32 = 8;
+
+/// [`Derived`] of eight words.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DerivedLanes<L: Lanes> {
+    pub(crate) indices: L::Vector,
+    pub(crate) print: L::Vector,
+}
+
+impl<L: Lanes> DerivedLanes<L> {
+    /// Of words that are rotated already.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "so that it is compiled for the processor's features")]
+    pub(crate) fn new(lanes: L, words: L::Vector) -> Self {
+        let (high, low) = lanes.wide_product(words, lanes.splat(ROOT_3));
+        Self { indices: lanes.xor(high, low), print: lanes.shr(high, PRINT_SHIFT) }
     }
 }
 
@@ -93,10 +121,19 @@ impl Derived {
 /// consecutive numbers, become as good as random.
 #[inline]
 pub(crate) const fn hash(digest: Digest, hash_seed: u64) -> Digest {
-    /// The first 64 fractional bits of the golden ratio, made odd.
-    const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
     let product = (digest.get() ^ hash_seed).wrapping_mul(GOLDEN);
     Digest::new(product ^ (product >> 32))
+}
+
+/// The first 64 fractional bits of the golden ratio, made odd.
+const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// [`hash`] of eight digests.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "so that it is compiled for the processor's features")]
+pub(crate) fn hash_lanes<L: Lanes>(lanes: L, digests: L::Vector, hash_seed: u64) -> L::Vector {
+    let product = lanes.low_product(lanes.xor(digests, lanes.splat(hash_seed)), lanes.splat(GOLDEN));
+    lanes.xor(product, lanes.shr(product, 32))
 }
 
 /// `floor(half · n / 2^32)` for a number of 32 bits: an index below `n`, which is at most 2^32.

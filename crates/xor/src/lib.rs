@@ -49,6 +49,8 @@ mod look_ahead;
 
 mod lookup;
 
+mod eight;
+
 mod table;
 
 mod parts;

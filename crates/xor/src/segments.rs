@@ -1,8 +1,9 @@
 //! The graph of a binary fuse filter: one cell in each of a few neighbouring segments.
 
 use amq::Digest;
+use amq_bits::lanes::Lanes;
 
-use crate::graph::{COUNT_BITS, Derived, Graph, TAG, Word};
+use crate::graph::{COUNT_BITS, Derived, DerivedLanes, Graph, TAG, Word};
 
 /// `K` hash functions over `K` consecutive segments, the first of which is a key's place.
 ///
@@ -14,7 +15,15 @@ pub(crate) struct Segments<const K: usize> {
     count: u64,
     /// Binary logarithm of the cells of a segment.
     bits: u32,
+    /// `1 << bits`
+    length: u64,
+    /// Cells in which a key may begin, `count << bits`: kept, as `length` is, because shifts by a variable cost a lookup more
+    /// than loads.
+    begin: u64,
 }
+
+/// The bits of the fold that are the index within each segment but the first: 18 each, which do not overlap.
+const INDEX_FROM: [u32; 3] = [46, 28, 4];
 
 impl<const K: usize> Segments<K> {
     /// The longest segments have 2 to the power of this many cells.
@@ -24,7 +33,7 @@ impl<const K: usize> Segments<K> {
     /// more.
     pub(crate) const fn new(count: u64, bits: u32) -> Option<Self> {
         if count >= 1 && count < 1 << 39 && bits <= Self::MAX_BITS {
-            Some(Self { count, bits })
+            Some(Self { count, bits, length: 1 << bits, begin: count << bits })
         } else {
             None
         }
@@ -48,6 +57,43 @@ impl<const K: usize> Segments<K> {
         let (place, rest) = hash.scale_with_rest(self.count);
         (place, rest & !TAG)
     }
+
+    /// The cells of a hash, and what its fingerprint comes from: as [`cut`](Self::cut) and [`Graph::locate`] say, with no
+    /// shift by a variable.
+    #[inline]
+    pub(crate) fn find(self, hash: Digest) -> ([u64; K], Derived) {
+        // The place and the highest bits of the rest are the place and the highest bits of a finer one.
+        let first = hash.scale(self.begin);
+        let derived = Derived::new(hash.get().wrapping_mul(self.count) & !TAG, 0);
+        let mask = self.length - 1;
+        let mut start = first & !mask;
+        let mut edge = [first; K];
+        for (cell, from) in edge[1..].iter_mut().zip(INDEX_FROM) {
+            start += self.length;
+            *cell = start + ((derived.indices >> from) & mask);
+        }
+        (edge, derived)
+    }
+
+    /// [`find`](Self::find) for eight hashes, and their fingerprints, where there are fewer than 2^32 places.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "so that it is compiled for the processor's features")]
+    pub(crate) fn find_lanes<L: Lanes>(self, lanes: L, hashes: L::Vector) -> ([L::Vector; K], L::Vector) {
+        let count = lanes.splat(self.count);
+        let (high, low) = (lanes.product(lanes.shr(hashes, 32), count), lanes.product(hashes, count));
+        let place = lanes.shr(lanes.add(high, lanes.shr(low, 32)), 32);
+        let rest = lanes.add(lanes.shl(high, 32), low);
+        let words = lanes.and(rest, lanes.splat(!TAG));
+        let DerivedLanes { indices, print } = DerivedLanes::new(lanes, words);
+        let (length, mask) = (lanes.splat(self.length), lanes.splat(self.length - 1));
+        let mut start = lanes.shl(place, self.bits);
+        let mut edge = [lanes.add(start, lanes.shr(words, 64 - self.bits)); K];
+        for (cell, from) in edge[1..].iter_mut().zip(INDEX_FROM) {
+            start = lanes.add(start, length);
+            *cell = lanes.add(start, lanes.and(lanes.shr(indices, from), mask));
+        }
+        (edge, print)
+    }
 }
 
 impl<const K: usize> Graph for Segments<K> {
@@ -64,13 +110,11 @@ impl<const K: usize> Graph for Segments<K> {
         let derived = Derived::new(word, 0);
         let (start, mask) = (place << self.bits, (1 << self.bits) - 1);
         let edge = core::array::from_fn(|i| {
-            // 18 bits each, which do not overlap: of the word for the first, of the fold for the others. The
-            // highest of the first, so that the cells of later words are not before those of earlier ones.
-            let index = match i {
-                0 => word >> 46 >> (Self::MAX_BITS - self.bits),
-                1 => (derived.indices >> 46) & mask,
-                2 => (derived.indices >> 28) & mask,
-                _ => (derived.indices >> 4) & mask,
+            // The highest bits of the word for the first, so that the cells of later words are not before those of
+            // earlier ones.
+            let index = match i.checked_sub(1) {
+                None => word >> 46 >> (Self::MAX_BITS - self.bits),
+                Some(i) => (derived.indices >> INDEX_FROM[i]) & mask,
             };
             start + ((i as u64) << self.bits) + index
         });
@@ -120,6 +164,9 @@ mod tests {
                 assert_eq!(graph.place(cell, tagged), place, "{hash:#x}");
                 assert_eq!(graph.side(cell, place), i, "{hash:#x}");
             }
+            let (edge, derived) = graph.find(Digest::new(hash));
+            assert_eq!(edge, graph.edge(place, word), "{hash:#x}");
+            assert_eq!(derived.print(), graph.locate(place, word).1.print());
         }
     }
 

@@ -3,6 +3,7 @@
 use amq::theory::xor;
 use amq::{Plan, Spec, SpecError};
 use amq_bits::Packed;
+use amq_bits::lanes::Lanes;
 use amq_bits::word::{load_u64, store_u64};
 
 use crate::MAX_ATTEMPTS;
@@ -233,6 +234,22 @@ impl Size {
         // 6 bits are enough for a rotation.
         let rotation = entry.to_le_bytes()[0];
         (entry >> 8, (next >> 8).wrapping_sub(entry >> 8), u32::from(rotation))
+    }
+
+    /// [`shard`](Self::shard) of eight shards of a table of several.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "so that it is compiled for the processor's features")]
+    pub(crate) fn shard_lanes<L: Lanes>(
+        &self,
+        lanes: L,
+        table: &[u8],
+        shards: L::Vector,
+    ) -> (L::Vector, L::Vector, L::Vector) {
+        let offsets = lanes.add(lanes.splat(self.directory), lanes.shl(shards, 3));
+        let entry = lanes.gather(table, offsets);
+        let next = lanes.gather(table, lanes.add(offsets, lanes.splat(8)));
+        let start = lanes.shr(entry, 8);
+        (start, lanes.sub(lanes.shr(next, 8), start), lanes.and(entry, lanes.splat(0xff)))
     }
 }
 

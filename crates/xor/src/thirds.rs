@@ -1,6 +1,8 @@
 //! The graph of a xor filter: one cell in each third of a shard.
 
-use crate::graph::{Derived, Graph, Word, scale_half};
+use amq_bits::lanes::Lanes;
+
+use crate::graph::{Derived, DerivedLanes, Graph, Word, scale_half};
 
 /// Three hash functions, each over a third of the cells of its own, so that the cells of a key always differ.
 ///
@@ -61,6 +63,25 @@ impl Graph for Thirds {
     fn place(&self, _: u64, _: u64) -> u64 {
         0
     }
+}
+
+/// [`Thirds::locate`] for eight keys, each in a shard of its own, and their fingerprints.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "so that it is compiled for the processor's features")]
+pub(crate) fn locate_lanes<L: Lanes>(
+    lanes: L,
+    third: L::Vector,
+    rotation: L::Vector,
+    words: L::Vector,
+) -> ([L::Vector; 3], L::Vector) {
+    let back = lanes.sub(lanes.splat(64), rotation);
+    let rotated = lanes.xor(lanes.shl_each(words, rotation), lanes.shr_each(words, back));
+    let DerivedLanes { indices, print } = DerivedLanes::new(lanes, rotated);
+    // Of the factors, the low 32 bits count.
+    let index = |half| lanes.shr(lanes.product(half, third), 32);
+    let second = lanes.add(third, index(lanes.shr(indices, 32)));
+    let last = lanes.add(lanes.add(third, third), index(indices));
+    ([index(lanes.xor(lanes.shr(words, 32), indices)), second, last], print)
 }
 
 #[cfg(test)]

@@ -6,20 +6,20 @@ use amq::{
     Amq, BuildError, Digest, Family, InvariantError, Kind, Plan, Space, Spec, SpecError, attempt_seed,
     capabilities, theory,
 };
+use amq_bits::lanes::Lanes;
 use amq_bits::{Packed, Store, StoreMut, Table};
 
 use crate::MAX_ATTEMPTS;
 use crate::builder::{Build, Builder, Resources, Sealed};
 use crate::construction::{Built, Construction};
-use crate::graph::{Graph, hash};
+use crate::graph::{Graph, TAG, hash, hash_lanes};
 use crate::lookup::{self, Ask};
 use crate::memory::index;
-use crate::partition::{Cut, HighBits};
 use crate::parts::{PartsError, XorParts};
 use crate::sizing::Size;
 use crate::source::{Source, SourceError};
 use crate::table::check_padding;
-use crate::thirds::Thirds;
+use crate::thirds::{Thirds, locate_lanes};
 use crate::wish::R;
 
 /// A static filter of 1.23·r bits a key with the false-positive rate 2^-r, r from 1 to 32, whatever the keys.
@@ -60,6 +60,8 @@ pub struct XorFilter<S: Store = Table> {
     /// their own.
     hash_seed: u64,
     len: u64,
+    /// The number of shards: kept because shifts by a variable cost a lookup more than a multiplication.
+    shards: u64,
     store: S,
 }
 
@@ -99,7 +101,15 @@ impl<S: Store> XorFilter<S> {
 
     fn new(size: Size, seed: u64, attempts: u32, len: u64, store: S) -> Self {
         let attempt = if size.shards() == 1 { attempts - 1 } else { 0 };
-        Self { size, seed, attempts, hash_seed: attempt_seed(seed, attempt), len, store }
+        Self {
+            size,
+            seed,
+            attempts,
+            hash_seed: attempt_seed(seed, attempt),
+            len,
+            shards: size.shards(),
+            store,
+        }
     }
 
     /// The numbers that, with the table, make this filter.
@@ -134,20 +144,48 @@ impl<S: Store> XorFilter<S> {
     }
 }
 
-impl<S: Store> Ask for XorFilter<S> {
-    type Edge = [u64; 3];
-
-    #[inline]
+impl<S: Store> Ask<3> for XorFilter<S> {
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "so that what it finds stays in registers")]
     fn ask(&self, digest: Digest) -> ([u64; 3], u64) {
-        let (shard, word) = HighBits(self.size.bits()).cut(hash(digest, self.hash_seed));
+        let hash = hash(digest, self.hash_seed);
+        if self.shards == 1 {
+            let (edge, derived) = Thirds::new(self.size.third(), 0).locate(0, hash.get() & !TAG);
+            return (edge, derived.print());
+        }
+        // The highest bits, as [`HighBits`](crate::partition::HighBits) takes them.
+        let (shard, rest) = hash.scale_with_rest(self.shards);
         let (start, third, rotation) = self.size.shard(self.store.bytes(), shard);
-        let (edge, derived) = Thirds::new(third, rotation).locate(0, word);
-        (edge.map(|cell| 3 * start + cell), derived.fingerprint(self.size.layout().mask()))
+        let (edge, derived) = Thirds::new(third, rotation).locate(0, rest & !TAG);
+        (edge.map(|cell| 3 * start + cell), derived.print())
+    }
+
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "so that it is compiled for the processor's features")]
+    fn ask_lanes<L: Lanes>(&self, lanes: L, digests: L::Vector) -> ([L::Vector; 3], L::Vector) {
+        let hashes = hash_lanes(lanes, digests, self.hash_seed);
+        let tag = lanes.splat(!TAG);
+        if self.shards == 1 {
+            let (third, rotation) = (lanes.splat(self.size.third()), lanes.splat(0));
+            return locate_lanes(lanes, third, rotation, lanes.and(hashes, tag));
+        }
+        let bits = self.size.bits();
+        let words = lanes.and(lanes.shl(hashes, bits), tag);
+        let (start, third, rotation) =
+            self.size.shard_lanes(lanes, self.store.bytes(), lanes.shr(hashes, 64 - bits));
+        let (edge, print) = locate_lanes(lanes, third, rotation, words);
+        let start = lanes.add(start, lanes.add(start, start));
+        (edge.map(|cell| lanes.add(start, cell)), print)
     }
 
     #[inline]
     fn layout(&self) -> Packed {
         self.size.layout()
+    }
+
+    #[inline]
+    fn cells(&self) -> u64 {
+        self.size.cells()
     }
 
     #[inline]

@@ -13,7 +13,13 @@ use core::arch::x86_64::{
 
 use super::blocks::{Avx2, Avx512};
 use crate::block::Blocks;
-use crate::lanes::{LANES, Lanes, out_of_bounds};
+use crate::lanes::{LANES, Lanes};
+
+#[cold]
+#[inline(never)]
+fn out_of_bounds(len: usize) -> ! {
+    panic!("one of eight words leaves a table of {len} bytes")
+}
 
 /// The offsets from this one on are those of no word of a table of `len` bytes.
 #[inline]
@@ -82,8 +88,6 @@ fn are_zero_avx2(vectors: [__m256i; 2]) -> [bool; LANES] {
 }
 
 /// The methods whose code is one instruction for each vector, by the token's intrinsic.
-///
-/// SAFETY of all of them: a token is made only by `detect`, after all features of the intrinsics were found.
 macro_rules! by_lane {
     ($($method:ident($a:ident, $b:ident) => $work:expr;)*) => {$(
         #[inline]
