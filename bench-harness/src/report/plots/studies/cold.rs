@@ -37,6 +37,7 @@ pub(super) fn figure(run: &Run<'_>) -> Result<Option<Figure>> {
             continue;
         };
         let many = format!("{} filters of {} keys", whole(filters), count(n));
+        let mut who = format!("{many}{}", size(run, records));
         for (quantity, how) in
             [(Quantity::ColdMissNs, "round robin"), (Quantity::EvictedMissNs, "caches overwritten")]
         {
@@ -46,7 +47,8 @@ pub(super) fn figure(run: &Run<'_>) -> Result<Option<Figure>> {
             }
             dots.sort_by(|a, b| a.value.mid.total_cmp(&b.value.mid));
             panels.push(dots::draw(&format!("{many}: {how}"), &axis, &dots)?);
-            sentences.push(sentence(run, &many, how, records, &dots));
+            sentences.push(sentence(&who, how, &dots));
+            "The same".clone_into(&mut who);
         }
     }
     if panels.is_empty() {
@@ -80,25 +82,28 @@ fn dot(run: &Run<'_>, record: &Record, quantity: Quantity) -> Option<Dot> {
     })
 }
 
-fn sentence(run: &Run<'_>, many: &str, how: &str, records: &[&Record], dots: &[Dot]) -> String {
+/// How large they are together, and the cache that they may be in.
+fn size(run: &Run<'_>, records: &[&Record]) -> String {
+    let mut sizes: Vec<f64> =
+        records.iter().filter_map(|record| middle(record, Quantity::FleetBytes)).collect();
+    sizes.sort_by(f64::total_cmp);
+    let Some(&size) = sizes.get(sizes.len() / 2) else { return String::new() };
+    let cache = run.info.machine.caches.iter().max_by_key(|cache| cache.level);
+    let cache =
+        cache.map_or_else(String::new, |cache| format!(" (last-level cache: {})", bytes(cache.bytes)));
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of bytes")]
+    let size = bytes(size as u64);
+    format!(", {size} in the median{cache}")
+}
+
+fn sentence(who: &str, how: &str, dots: &[Dot]) -> String {
     let mut ratios: Vec<(f64, &Dot)> =
         dots.iter().filter_map(|dot| Some((dot.value.mid / dot.from?, dot))).collect();
     ratios.sort_by(|a, b| a.0.total_cmp(&b.0));
     let ([least, .., most], [first, ..]) = (&ratios[..], dots) else { return String::new() };
     let (middle_ratio, _) = ratios[ratios.len() / 2];
-    let mut sizes: Vec<f64> =
-        records.iter().filter_map(|record| middle(record, Quantity::FleetBytes)).collect();
-    sizes.sort_by(f64::total_cmp);
-    let size = sizes.get(sizes.len() / 2).map_or_else(String::new, |&size| {
-        let cache = run.info.machine.caches.iter().max_by_key(|cache| cache.level);
-        let cache =
-            cache.map_or_else(String::new, |cache| format!(" (last-level cache: {})", bytes(cache.bytes)));
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of bytes")]
-        let size = bytes(size as u64);
-        format!(", {size} in the median{cache}")
-    });
     format!(
-        "{many}{size}, {how}: a miss takes {}× as long as in a hot one in the median of the filters, least {}× ({}), most {}× ({}); the \
+        "{who}, {how}: a miss takes {}× as long as in a hot one in the median of the filters, least {}× ({}), most {}× ({}); the \
          fastest is {} ({} ns).",
         number(middle_ratio),
         number(least.0),

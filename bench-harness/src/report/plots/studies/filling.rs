@@ -21,10 +21,11 @@ const QUANTITIES: [(Quantity, &str); 7] = [
     (Quantity::MovedMax, "slots moved, most"),
 ];
 
-/// What is drawn.
-const PANELS: [(Quantity, &str); 3] = [
+/// What is drawn: the last that there is of the slow ones.
+const PANELS: [(Quantity, &str); 4] = [
     (Quantity::InsertNs, "Mean insert"),
     (Quantity::InsertP99, "One insert in a hundred is slower"),
+    (Quantity::InsertP999, "One insert in a thousand is slower"),
     (Quantity::InsertMax, "The slowest insert of each step"),
 ];
 
@@ -63,8 +64,13 @@ pub(super) fn figure(run: &Run<'_>) -> Result<Option<Figure>> {
                   step is often an interrupt. Bloom types, whose inserts do not depend on the load, are in the table only.",
     };
     let x = Axis::new("load α, records / slots", Scale::Linear, Ticks::Number);
-    let y = Axis::new("ns / insert (log)", Scale::Log, Ticks::Number);
-    chart(run, words, (&x, &y), &PANELS.map(panel), table(run, &all))
+    let y = Axis::new("ns / insert (log)", Scale::Log, Ticks::Count);
+    // Of a step of few inserts the slowest stands for the slow ones; of many it is an interrupt.
+    let many = all.iter().any(|record| record.of(Quantity::InsertP999).next().is_some());
+    let left_out = if many { Quantity::InsertMax } else { Quantity::InsertP999 };
+    let panels: Vec<Panel> =
+        PANELS.into_iter().filter(|(quantity, _)| *quantity != left_out).map(panel).collect();
+    chart(run, words, (&x, &y), &panels, table(run, &all))
 }
 
 /// The largest n, and the width next to 8.
