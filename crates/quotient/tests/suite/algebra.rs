@@ -100,6 +100,16 @@ proptest! {
             prop_assert!(same(union.union(&c).unwrap(), a.union(&b.union(&c).unwrap()).unwrap()));
             prop_assert!(same(intersection.intersect(&c).unwrap(), a.intersect(&b.intersect(&c).unwrap()).unwrap()));
         }
+        // What ties the operations to each other.
+        if a.geometry().fingerprints() == coarsest && b.geometry().fingerprints() == coarsest {
+            let back = b.difference(&a).unwrap();
+            prop_assert!(same(a.union(&intersection).unwrap(), a.clone()));
+            prop_assert!(same(a.intersect(&union).unwrap(), a.clone()));
+            prop_assert!(same(a.difference(&difference).unwrap(), intersection.clone()));
+            prop_assert!(same(a.difference(&intersection).unwrap(), difference.clone()));
+            prop_assert!(same(a.merge(&back).unwrap(), union.clone()));
+            prop_assert!(same(union.merge(&intersection).unwrap(), sum.clone()));
+        }
         let all = Tested::merge_many(&[&a, &b, &c]).unwrap();
         all.check_invariants().unwrap();
         prop_assert!(same(sum.merge(&c).unwrap(), all.clone()));

@@ -5,6 +5,7 @@ pub(crate) mod common;
 mod algebra;
 mod examples;
 mod large;
+mod laws;
 mod long_run;
 mod operations;
 mod parts;

@@ -10,9 +10,9 @@ use crate::Tested;
 fn growing_changes_no_answer() {
     let seed = 21;
     for (alpha, r) in [(0.5, 4), (0.9, 8), (0.985, 12)] {
-        let keys = digests(seed, 50_000);
-        let mut filter = Tested::build(&keys, &Spec::shape(alpha, r, 50_000)).unwrap();
-        let queries: Vec<_> = keys.iter().copied().chain(digests(seed + 1, 50_000)).collect();
+        let keys = digests(seed, 170_000);
+        let mut filter = Tested::build(&keys, &Spec::shape(alpha, r, 170_000)).unwrap();
+        let queries: Vec<_> = keys.iter().copied().chain(digests(seed + 1, 170_000)).collect();
         let answers: Vec<_> = queries.iter().map(|&query| filter.contains(query)).collect();
         let (original, rate) = (filter.clone(), filter.expected_fpr());
         filter.grow().unwrap();
