@@ -16,7 +16,7 @@ fn wave(seed: u64, slots: u64, r: u32, operations: u32, check_each: u32) {
     let mut stored = Vec::<Digest>::new();
     for step in 0..operations {
         let filling =
-            (step / (operations / 5)) % 2 == 0 || stored.len() < usize::try_from(slots / 2).unwrap();
+            (step / (operations / 5)).is_multiple_of(2) || stored.len() < usize::try_from(slots / 2).unwrap();
         if below(&mut rng, 100) < if filling { 60 } else { 40 } {
             // Every fourth is one that is there already.
             let repeat = !stored.is_empty() && below(&mut rng, 4) == 0;
