@@ -166,7 +166,7 @@ mod tests {
             material: Material { seed, n, records, absent, sample, source, folder: None },
             task: Task::Time(TimeTask {
                 filters: vec![TimedFilter { name: "f".into(), table_bytes: 8, k: None }],
-                twin: 0,
+                twin: Some(0),
                 works: Sweep::profile("smoke").unwrap().works()[..1].to_vec(),
                 repetitions: 0..9,
                 lookups: 10,

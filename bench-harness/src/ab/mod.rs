@@ -24,7 +24,7 @@ use crate::sweep::execution::interruption;
 use crate::sweep::groups::{self, Group};
 use crate::sweep::plan::Plan;
 use crate::sweep::progress::Progress;
-use crate::sweep::schedule::{Begun, Interrupted, Report, Scheduler, Stoppable};
+use crate::sweep::schedule::{Begun, Interrupted, Report, Scheduler, Stoppable, Twins};
 
 /// What a command line asks for.
 #[derive(Debug)]
@@ -76,6 +76,7 @@ pub fn run(options: &Options) -> Result<Outcome> {
         sweep: &plan.sweep,
         keys: &plan.keys,
         scratch: scratch.path(),
+        twins: Twins::LeftOut,
         interrupted: &interrupted,
     });
     let Ok(samples) = alternate(&plan, &builds, &schedulers, &interrupted)? else {

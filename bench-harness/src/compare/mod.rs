@@ -14,9 +14,9 @@
 //!    below 4·10^-5, which among thousands of cells is no discovery however large the change is; a bootstrap of nine values is
 //!    too narrow. The trimming takes away what an interrupted repetition would do to a mean.
 //! 4. It is *faster* or *slower* where it differs at the false-discovery rate of the level (Benjamini and Hochberg over all
-//!    tested cells) and by more than two measurements of one and the same filter differ within either run (the A/A pairs of
-//!    the workload and mode, their 95th percentile). All else is *within noise*; what would differ at the level if it were
-//!    the only cell is counted and shown as such.
+//!    tested cells) and, of two runs, by more than two measurements of one and the same filter differ within either (the A/A
+//!    pairs of the workload and mode, their 95th percentile). All else is *within noise*; what would differ at the level if
+//!    it were the only cell is counted and shown as such.
 //!
 //! Sizes do not vary: any change is a finding. Rates are compared by Fisher's exact test at the same false-discovery rate.
 
@@ -101,7 +101,11 @@ impl Summary {
 /// If they are not of the same keys, n or seed, so that no cell of one is a cell of the other: all that differs is named.
 pub fn compare(base: &Side, new: &Side, method: Method) -> Result<Comparison> {
     refuse_differences(base, new)?;
-    let noise = Noise::of(&base.samples, &new.samples);
+    // Pairs of repetitions, each in a process of its own, have what two measurements differ by in their interval.
+    let noise = match method.pairing {
+        Pairing::Independent => Noise::of(&base.samples, &new.samples),
+        Pairing::ByRepetition => Noise::default(),
+    };
     let [base_built, new_built] = [base, new].map(|side| side::built(&side.header, &side.samples));
     let pairs = pairs(&base_built, &new_built)?;
 

@@ -171,7 +171,7 @@ fn group_of(sample: &Sample) -> Option<usize> {
 }
 
 /// What two measurements of the same filter within a run differ by: the larger of both sides, by workload and mode.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Noise([BTreeMap<String, NoiseFloor>; 2]);
 
 impl Noise {

@@ -71,6 +71,10 @@ pub(super) fn conclusions(comparison: &Comparison) -> Vec<String> {
     } else {
         format!("No regression beyond {threshold}.")
     };
+    let beyond = match method.pairing {
+        Pairing::Independent => " and differ by more than a filter from itself",
+        Pairing::ByRepetition => "",
+    };
     let samples = match method.pairing {
         Pairing::Independent => {
             "Lookups and passes over tables are divided by the floor of their repetition; other times stand as they are, and \
@@ -85,8 +89,7 @@ pub(super) fn conclusions(comparison: &Comparison) -> Vec<String> {
         format!("{} cells with times: {}.", comparison.timed.len(), verdicts.join(", ")),
         format!(
             "{} of them were tested: {} differ at the {level} level when each is looked at alone, {} would by chance. \
-             Faster or slower are those that are left at a false-discovery rate of {level} and differ by more than a \
-             filter from itself.",
+             Faster or slower are those that are left at a false-discovery rate of {level}{beyond}.",
             summary.tested,
             summary.alone,
             number(summary.by_chance)

@@ -12,7 +12,7 @@ use super::messages::{announce, failures, warn};
 use super::places::results;
 use super::plan::Plan;
 use super::progress::Progress;
-use super::schedule::Scheduler;
+use super::schedule::{Scheduler, Twins};
 use super::steal::Steal;
 use super::{Outcome, groups};
 use crate::numbers::grouped;
@@ -60,6 +60,7 @@ pub(super) fn carry_out(
         sweep: &plan.sweep,
         keys: &plan.keys,
         scratch: &path,
+        twins: Twins::Timed,
         interrupted: &interrupted,
     };
     for (group, &cost) in plan.groups.iter().zip(&costs).skip(finished) {

@@ -70,8 +70,8 @@ pub struct VerifyTask {
 pub struct TimeTask {
     /// The filters.
     pub filters: Vec<TimedFilter>,
-    /// Which of them is timed twice, for the noise floor.
-    pub twin: usize,
+    /// Which of them is timed twice, for the noise floor, if one is.
+    pub twin: Option<usize>,
     /// What is timed.
     pub works: Vec<Work>,
     /// Which repetitions: each has an order of its own.
@@ -305,7 +305,7 @@ fn run_timing(job: &Job, task: &TimeTask, find: Find) -> Result<()> {
             find(&filter.name).with_context(|| format!("there is no filter {:?}", filter.name))?;
         let spec = groups::spec(&job.point, descriptor.kind, job.material.records, job.material.seed);
         for twin in [false, true] {
-            if !twin || i == task.twin {
+            if !twin || Some(i) == task.twin {
                 let ns = vec![Vec::new(); task.works.len()];
                 timed.push(Timed {
                     name: filter.name.clone(),

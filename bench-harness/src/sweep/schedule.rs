@@ -46,8 +46,19 @@ pub struct Scheduler<'a> {
     pub keys: &'a Keys,
     /// The folder in which a group's keys lie while it runs.
     pub scratch: &'a Path,
+    /// Whether one filter of each group is timed twice.
+    pub twins: Twins,
     /// Set from outside to stop.
     pub interrupted: &'a AtomicBool,
+}
+
+/// Whether one filter of each group is timed twice, which tells what two measurements of the same differ by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Twins {
+    /// It is.
+    Timed,
+    /// Whatever is measured is measured twice anyway.
+    LeftOut,
 }
 
 /// The sweep was interrupted: the group has no results.
@@ -287,7 +298,7 @@ impl Scheduler<'_> {
         while !filters.is_empty() {
             let task = Task::Time(TimeTask {
                 // Another one in each group, so that every family is measured against itself.
-                twin: number % filters.len(),
+                twin: (self.twins == Twins::Timed).then(|| number % filters.len()),
                 filters: filters.clone(),
                 works: self.sweep.works(),
                 repetitions: repetitions.clone(),
