@@ -172,7 +172,7 @@ pub(super) fn test(base: &Timed<'_>, new: &Timed<'_>, method: Method) -> Result<
                     (Over::Floor, [base, differences(new_floor, new.ns)?])
                 }
                 (None, None) => {
-                    sentinels_agree(base, new, confidence)?;
+                    sentinels_agree(base, new)?;
                     (Over::Nothing, [base.ns, new.ns].map(logarithms))
                 }
                 (None, _) => return Err("base: no floor was measured".into()),
@@ -205,24 +205,27 @@ fn floors_agree(base: &[f64], new: &[f64]) -> Result<(), String> {
             None => return Err(format!("{side}: no floor was measured")),
         }
     }
-    let Some((base, new)) = median(&mut base.to_vec()).zip(median(&mut new.to_vec())) else {
-        return Err("no floor was measured".into());
-    };
-    let moved = (new / base).ln().abs();
-    if moved <= MOVED.ln_1p() { Ok(()) } else { Err(has_moved("the floor", moved)) }
-}
-
-fn has_moved(what: &str, logarithm: f64) -> String {
-    format!("{what} moved by {:.0} % between the sides", logarithm.exp_m1() * 100.0)
+    medians_agree("the floor", base, new)
 }
 
 /// For what has no floor: the machine computed and read memory as fast in one run as in the other. Runs that did not time
 /// this are taken at their word.
-fn sentinels_agree(base: &Timed<'_>, new: &Timed<'_>, confidence: f64) -> Result<(), String> {
+fn sentinels_agree(base: &Timed<'_>, new: &Timed<'_>) -> Result<(), String> {
     let Some((base, new)) = base.sentinel.zip(new.sentinel) else { return Ok(()) };
-    let shift = |base, new| trimmed_shift(&logarithms(base), &logarithms(new), confidence);
-    stands_still("the sentinel's computing", shift(&base.compute_ns, &new.compute_ns))?;
-    stands_still("the sentinel's reading", shift(&base.memory_ns, &new.memory_ns))
+    medians_agree("the sentinel's computing", &base.compute_ns, &new.compute_ns)?;
+    medians_agree("the sentinel's reading", &base.memory_ns, &new.memory_ns)
+}
+
+fn medians_agree(what: &str, base: &[f64], new: &[f64]) -> Result<(), String> {
+    let Some((base, new)) = median(&mut base.to_vec()).zip(median(&mut new.to_vec())) else {
+        return Err(format!("{what} was not measured"));
+    };
+    let moved = (new / base).ln().abs();
+    if moved <= MOVED.ln_1p() { Ok(()) } else { Err(has_moved(what, moved)) }
+}
+
+fn has_moved(what: &str, logarithm: f64) -> String {
+    format!("{what} moved by {:.0} % between the sides", logarithm.exp_m1() * 100.0)
 }
 
 /// Whether what should be the same on both sides is; where it varies so much that this cannot be told, it is.

@@ -106,6 +106,9 @@ impl Truth {
         samples.push(json!({
             "type": "floor", "group": 0, "table_bytes": 12_500, "filters": names, "reads": 1, "ns": floor,
         }));
+        let sentinel = |ns: f64| (0..self.repetitions).map(|i| ns * (self.machine)(i)).collect::<Vec<_>>();
+        let (compute, memory) = (sentinel(1.3), sentinel(7.0));
+        samples.push(json!({"type": "sentinel", "group": 0, "compute_ns": compute, "memory_ns": memory}));
         samples.push(json!({"type": "group_done", "group": 0, "seconds": 1.0}));
         Side {
             provenance: Provenance { name: format!("made up from {}", self.seed), facts: [].into() },
