@@ -17,7 +17,7 @@ use bench_harness::store::cell::Status;
 use bench_harness::store::sample::Sample;
 use bench_harness::sweep::config::Sweep;
 use bench_harness::sweep::keys::{KeySource, Keys};
-use bench_harness::sweep::schedule::Scheduler;
+use bench_harness::sweep::schedule::{Scheduler, Twins};
 use bench_harness::sweep::{groups, jobs};
 
 #[global_allocator]
@@ -182,6 +182,7 @@ fn run_group() -> (BTreeMap<String, (Status, String)>, Vec<String>) {
     let interrupted = AtomicBool::new(false);
     let program = env::current_exe().expect("this program");
     let scheduler = Scheduler {
+        twins: Twins::Timed,
         sweep: &sweep,
         keys: &keys,
         scratch: Path::new("unused"),
