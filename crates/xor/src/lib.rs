@@ -25,6 +25,9 @@ mod assign;
 
 mod source;
 
+#[cfg(feature = "spill")]
+mod spill;
+
 mod workers;
 
 mod partition;
@@ -63,6 +66,8 @@ pub use builder::{Build, Builder};
 pub use fuse::{BinaryFuse, BinaryFuse3, BinaryFuse4};
 pub use parts::{FuseParts, PartsError, XorParts};
 pub use source::{Source, SourceError};
+#[cfg(feature = "spill")]
+pub use spill::Spill;
 pub use xor::XorFilter;
 
 /// How often a construction is tried before it is given up.

@@ -29,7 +29,7 @@ use crate::wish::R;
 /// Graf, Lemire, *Xor filters: faster and smaller than Bloom and cuckoo filters*, ACM JEA 2020.
 ///
 /// - **Lookup:** three reads, for members and others alike, and no branch that depends on them. Above 68,000
-///   keys one more, of a directory of 8 bytes for 34,000 to 68,000 keys.
+///   keys one more, of a directory of 8 bytes for 34,000 to 68,000 keys (half of that with r = 15 to 17).
 /// - **Build:** linear, with [`MAX_ATTEMPTS`] attempts at most for each shard. Duplicate digests are ignored.
 /// - **Peak memory of the build:** 8 bytes for each digest given, the table, and some MiB for the shard being
 ///   built; less with a [`Builder`] that has a limit.

@@ -98,19 +98,3 @@ fn the_fullest_sizes_of_every_plateau_build() {
     run::<BinaryFuse3>(60_000);
     run::<BinaryFuse4>(60_000);
 }
-
-/// The table of the README. Takes some minutes.
-#[test]
-#[ignore = "a study, not a check: the checks are above"]
-fn success_rates_over_a_thousand_key_sets() {
-    println!("{:>9}  {:>16} {:>16} {:>16}", "n", "xor", "fuse3", "fuse4");
-    for n in [10, 100, 1_000, 3_000, 10_000, 11_500, 30_000, 100_000] {
-        let results = [
-            study::<XorFilter>(n, 1_000, 7),
-            study::<BinaryFuse3>(n, 1_000, 7),
-            study::<BinaryFuse4>(n, 1_000, 7),
-        ];
-        let texts = results.map(|(first, most)| format!("{:.1} %, {most}", first as f64 / 10.0));
-        println!("{n:>9}  {:>16} {:>16} {:>16}", texts[0], texts[1], texts[2]);
-    }
-}
