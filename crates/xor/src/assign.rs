@@ -40,8 +40,7 @@ trait Cells {
     fn set(&mut self, cell: u64, value: u64);
 }
 
-/// Cells of `B` bytes: no shift and no mask, for which a construction that is made of little else takes a fourth less
-/// time.
+/// Cells of `B` bytes: no shift and no mask, without which the assignment takes less than half the time.
 struct Whole<'a, const B: usize>(&'a mut [[u8; B]]);
 
 impl<const B: usize> Cells for Whole<'_, B> {

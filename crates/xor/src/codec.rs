@@ -81,7 +81,7 @@ impl<G: Graph> Codec for Plain<G> {
 }
 
 /// A key of a shard as its three indices and its fingerprint, each in a field of its own: no product is needed to find
-/// the cells again, which makes a construction a third faster. For thirds of up to `2^BITS` cells and narrow fingerprints.
+/// the cells again, which takes a sixth off the work on a shard. For thirds of up to `2^BITS` cells and narrow fingerprints.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fields<const BITS: u32> {
     graph: Thirds,

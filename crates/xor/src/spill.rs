@@ -21,7 +21,7 @@ const SIZE: usize = 8;
 ///
 /// With a [memory limit](crate::Builder::with_memory_limit), a xor filter is built from it range by range: shards
 /// for which there is room are loaded in one pass over the file, the others in later ones. So 10^9 digests take 8 GB on disk
-/// and, r being 8, between 1.3 and 9.4 GB of memory. The filter is the same, byte for byte, as from digests in memory.
+/// and, r being 8, between 1.3 and 9.5 GB of memory. The filter is the same, byte for byte, as from digests in memory.
 ///
 /// ```
 /// use amq::{Amq, Digest, Spec};
