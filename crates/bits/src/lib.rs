@@ -20,6 +20,8 @@ pub mod rank_select;
 
 pub mod block;
 
+pub mod probe;
+
 pub mod line;
 
 pub mod columns;

@@ -168,8 +168,10 @@ impl<B: BitBlock, const K: u32> Job for ContainsBatch<'_, B, K> {
     #[expect(clippy::inline_always, reason = "so that it is compiled for the processor's features")]
     fn run<A: Blocks>(self, blocks: A) {
         let Self(table, layout, digests, answers) = self;
+        let bytes = table.len();
         rolling(
             table,
+            bytes,
             digests,
             |table, digest| prefetch_read(table, block_start(layout, digest)),
             |table, i, digest| {
@@ -190,8 +192,10 @@ impl<B: BitBlock, const K: u32> Job for InsertBatch<'_, B, K> {
     #[expect(clippy::inline_always, reason = "so that it is compiled for the processor's features")]
     fn run<A: Blocks>(self, blocks: A) {
         let Self(table, layout, digests) = self;
+        let bytes = table.len();
         rolling(
             table,
+            bytes,
             digests,
             |table, digest| prefetch_write(table, block_start(layout, digest)),
             |table, _, digest| {

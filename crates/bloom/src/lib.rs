@@ -13,6 +13,10 @@ mod layout;
 
 mod batch;
 
+mod lookup;
+
+mod gather;
+
 mod family;
 
 mod filter;

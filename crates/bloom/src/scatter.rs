@@ -8,9 +8,9 @@ use alloc::vec::Vec;
 
 use amq::Digest;
 use amq_bits::prefetch::prefetch_write;
-use amq_bits::word::set_bit;
 
 use crate::batch::{index, probes};
+use crate::free::set_bit;
 use crate::layout::Layout;
 use crate::probes::Probes;
 

@@ -8,9 +8,9 @@
 #[cfg(all(target_arch = "x86_64", feature = "std"))]
 mod x86_64;
 #[cfg(all(target_arch = "x86_64", feature = "std"))]
-pub use x86_64::{Avx2, Avx512, Pdep, Popcnt, Popcnt512, WideLines, WiderLines};
+pub use x86_64::{Avx2, Avx512, Gather, Pdep, Popcnt, Popcnt512, States, WideLines, WiderLines};
 
 #[cfg(not(all(target_arch = "x86_64", feature = "std")))]
 mod none;
 #[cfg(not(all(target_arch = "x86_64", feature = "std")))]
-pub use none::{Avx2, Avx512, Pdep, Popcnt, Popcnt512, WideLines, WiderLines};
+pub use none::{Avx2, Avx512, Gather, Pdep, Popcnt, Popcnt512, States, WideLines, WiderLines};

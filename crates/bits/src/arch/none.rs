@@ -4,6 +4,7 @@ use crate::block::{Blocks, Word};
 use crate::columns::Columns;
 use crate::lanes::{LANES, Lanes};
 use crate::line::Lines;
+use crate::probe::{Field, LANES};
 use crate::rank_select::Select;
 
 /// Proof of a fast PDEP instruction; here it cannot exist.
@@ -238,4 +239,56 @@ no_columns! {
     Popcnt,
     /// Proof of AVX-512 with VPOPCNTDQ; here it cannot exist.
     Popcnt512,
+}
+
+/// Proof of vectors that gather; here it cannot exist.
+#[derive(Clone, Copy, Debug)]
+pub enum Gather {}
+
+/// Eight states of probes; here they cannot exist.
+#[derive(Clone, Copy, Debug)]
+pub enum States {}
+
+impl Gather {
+    /// Always `None`.
+    #[inline]
+    pub fn detect() -> Option<Self> {
+        None
+    }
+
+    /// Never called.
+    #[inline]
+    pub fn run<R>(self, _work: impl FnOnce() -> R) -> R {
+        match self {}
+    }
+
+    /// Never called.
+    #[inline]
+    pub fn load(self, _states: &[u64; LANES]) -> States {
+        match self {}
+    }
+
+    /// Never called.
+    #[inline]
+    pub fn step(self, _states: States) -> States {
+        match self {}
+    }
+
+    /// Never called.
+    #[inline]
+    pub fn probes(self, _state: u64, _from: usize) -> States {
+        match self {}
+    }
+
+    /// Never called.
+    #[inline]
+    pub fn occupied<const WIDTH: u32>(self, _field: Field<'_, WIDTH>, _states: States, _lanes: u8) -> u8 {
+        match self {}
+    }
+
+    /// Never called.
+    #[inline]
+    pub fn keep(self, _states: States, _lanes: u8, _to: &mut [u64; LANES]) {
+        match self {}
+    }
 }

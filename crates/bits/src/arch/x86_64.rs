@@ -2,8 +2,10 @@
 
 mod blocks;
 mod columns;
+mod found;
 mod lanes;
 mod lines;
+mod probes;
 
 use core::arch::x86_64::_pdep_u64;
 use std::sync::OnceLock;
@@ -13,6 +15,7 @@ use crate::rank_select::Select;
 pub use blocks::{Avx2, Avx512};
 pub use columns::{Popcnt, Popcnt512};
 pub use lines::{WideLines, WiderLines};
+pub use probes::{Gather, States};
 
 /// Proof that this processor has BMI1, BMI2, LZCNT and POPCNT, and a fast PDEP.
 ///

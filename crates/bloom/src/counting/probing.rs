@@ -4,8 +4,10 @@ use amq::Digest;
 use amq_bits::prefetch::{prefetch_read, prefetch_write};
 
 use super::counters::Counters;
-use crate::batch::{Lookups, index, probes, rolling, with_probes};
+use crate::batch::{index, probes, rolling, with_probes};
+use crate::gather::Gathers;
 use crate::layout::{MOST_PROBES, Places};
+use crate::lookup::Lookups;
 
 /// The counters of a key, in the order of its probes: where they are, and what they hold. A position that two probes meet appears
 /// twice.
@@ -55,9 +57,13 @@ impl Seen {
 
 /// Lookups of counters.
 #[inline]
-fn lookups<P: Places, const BITS: u32>(table: &[u8], layout: P) -> Lookups<'_, P, impl Fn(&[u8], u64) -> u8> {
+fn lookups<P: Places, const BITS: u32>(
+    table: &[u8],
+    layout: P,
+) -> Lookups<'_, [u8], P, impl Fn(&[u8], u64) -> u8> {
     Lookups {
         table,
+        bytes: table.len(),
         layout,
         occupied: |table: &[u8], position| u8::from(Counters::<BITS>::get(table, position) != 0),
     }
@@ -82,7 +88,10 @@ fn fetch<const K: u32, const BITS: u32>(
 /// Whether no counter of the key is 0.
 #[inline]
 pub(super) fn contains<P: Places, const BITS: u32>(table: &[u8], layout: P, digest: Digest) -> bool {
-    with_probes!(layout.k(), K => lookups::<P, BITS>(table, layout).contains::<K>(digest))
+    match Gathers::<BITS>::new(table, layout) {
+        Some(gathers) => gathers.contains(digest),
+        None => with_probes!(layout.k(), K => lookups::<P, BITS>(table, layout).contains::<K>(digest)),
+    }
 }
 
 /// [`contains`] for each.
@@ -92,6 +101,9 @@ pub(super) fn contains_batch<P: Places, const BITS: u32>(
     digests: &[Digest],
     answers: &mut [bool],
 ) {
+    if let Some(gathers) = Gathers::<BITS>::new(table, layout) {
+        return gathers.contains_batch(digests, answers);
+    }
     with_probes!(layout.k(), K => lookups::<P, BITS>(table, layout).run::<K>(digests, answers, |table, digest| {
         fetch::<K, BITS>(table, layout, digest, prefetch_read);
     }));
@@ -115,8 +127,10 @@ pub(super) fn insert<P: Places, const BITS: u32>(table: &mut [u8], layout: P, di
 
 /// [`insert`] for each.
 pub(super) fn insert_batch<P: Places, const BITS: u32>(table: &mut [u8], layout: P, digests: &[Digest]) {
+    let bytes = table.len();
     with_probes!(layout.k(), K => rolling(
         table,
+        bytes,
         digests,
         |table, digest| fetch::<K, BITS>(table, layout, digest, prefetch_write),
         |table, _, digest| insert_with::<K, BITS>(table, layout, digest),
@@ -146,9 +160,10 @@ pub(super) fn remove_batch<P: Places, const BITS: u32>(
     digests: &[Digest],
     limit: u64,
 ) -> u64 {
-    let mut removed = 0;
+    let (bytes, mut removed) = (table.len(), 0);
     with_probes!(layout.k(), K => rolling(
         table,
+        bytes,
         digests,
         |table, digest| fetch::<K, BITS>(table, layout, digest, prefetch_write),
         |table, _, digest| {

@@ -4,6 +4,7 @@ use core::ops::Range;
 
 use amq::theory::bloom;
 use amq::{Digest, ResizeError, Spec, SpecError, Target};
+use amq_bits::probe::Field;
 
 use super::sealed::Sealed;
 use super::{LayoutError, MOST_POSITIONS, MOST_PROBES, Places, estimate, half_full, whole};
@@ -75,6 +76,11 @@ impl Places for Layout {
     #[inline]
     fn positions(self, digest: Digest) -> Probes {
         Probes::new(digest, self.m)
+    }
+
+    #[inline]
+    fn field<const WIDTH: u32>(self, table: &[u8]) -> Option<Field<'_, WIDTH>> {
+        Field::new(table, self.m)
     }
 
     /// (X/m)^k with X positions occupied.

@@ -10,6 +10,7 @@ use core::{error::Error, fmt};
 
 use amq::theory::bloom;
 use amq::{Digest, Plan, ResizeError, Spec, SpecError};
+use amq_bits::probe::Field;
 
 pub(crate) use blocks::Words;
 pub use blocks::{BlockKind, BlockLayout, CounterLine, Split, Spread};
@@ -45,6 +46,11 @@ pub trait Places: sealed::Sealed + Copy + Debug + Eq + Hash + Send + Sync + 'sta
 
     /// The positions of `digest`, each below m. Equal positions count once.
     fn positions(self, digest: Digest) -> Self::Positions;
+
+    /// The table as one whose positions vectors can make, if it is one: see [`amq_bits::probe`]. Here, it is not.
+    fn field<const WIDTH: u32>(self, _table: &[u8]) -> Option<Field<'_, WIDTH>> {
+        None
+    }
 
     /// The probability that all k positions of a random digest are occupied, from `occupied(range)`, the number of positions
     /// in a range that are.

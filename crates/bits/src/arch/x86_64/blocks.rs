@@ -6,9 +6,8 @@ use core::arch::x86_64::{
     _mm512_mask_set1_epi64, _mm512_mask_testn_epi64_mask, _mm512_permutexvar_epi64, _mm512_rolv_epi64,
     _mm512_set1_epi64, _mm512_setr_epi64, _mm512_srlv_epi64,
 };
-use core::sync::atomic::AtomicU8;
-use core::sync::atomic::Ordering::Relaxed;
 
+use super::found::{Found, has_avx2, has_avx512};
 use crate::block::{Blocks, SPLIT_FACTORS, SPREAD_POSITIONS, Word, spread_contains, spread_insert};
 
 /// Proof that this processor has AVX2, BMI1 and BMI2.
@@ -35,49 +34,6 @@ impl Avx512 {
         static FOUND: Found = Found::new();
         FOUND.get(has_avx512).then_some(Self(()))
     }
-}
-
-/// An answer that is kept: one load and one branch, which a `OnceLock` takes two of, for each single lookup.
-struct Found(AtomicU8);
-
-const UNKNOWN: u8 = 0;
-const NO: u8 = 1;
-const YES: u8 = 2;
-
-impl Found {
-    const fn new() -> Self {
-        Self(AtomicU8::new(UNKNOWN))
-    }
-
-    /// What `ask` said the first time. Threads may ask at the same time: they get the same answer, and nothing else depends on it, so
-    /// no order is needed.
-    #[inline]
-    fn get(&self, ask: fn() -> bool) -> bool {
-        match self.0.load(Relaxed) {
-            YES => true,
-            NO => false,
-            _ => self.ask(ask),
-        }
-    }
-
-    #[cold]
-    fn ask(&self, ask: fn() -> bool) -> bool {
-        let found = ask();
-        self.0.store(if found { YES } else { NO }, Relaxed);
-        found
-    }
-}
-
-/// Miri interprets no functions with features that the target lacks.
-fn has_avx2() -> bool {
-    !cfg!(miri)
-        && std::arch::is_x86_feature_detected!("avx2")
-        && std::arch::is_x86_feature_detected!("bmi1")
-        && std::arch::is_x86_feature_detected!("bmi2")
-}
-
-fn has_avx512() -> bool {
-    has_avx2() && std::arch::is_x86_feature_detected!("avx512f")
 }
 
 /// The eight bits of `hash`, one in each word.

@@ -1,0 +1,119 @@
+//! Lookups of positions that may be anywhere, eight positions at a time, on processors that gather.
+//!
+//! A single lookup takes eight probes of one key, a batch of absent keys one probe of eight keys. The answers are those of
+//! [`Lookups`](crate::lookup::Lookups).
+
+use amq::Digest;
+use amq_bits::arch::Gather;
+use amq_bits::probe::{Field, LANES, start};
+
+use crate::batch::{CHUNK, PREFETCH_FROM, adaptive};
+use crate::layout::Places;
+
+/// A table of positions of `WIDTH` bits, to look up keys of k probes in.
+#[derive(Clone, Copy)]
+pub(crate) struct Gathers<'a, const WIDTH: u32> {
+    gather: Gather,
+    field: Field<'a, WIDTH>,
+    k: u32,
+}
+
+/// The lowest lanes, up to eight.
+#[inline]
+const fn lowest(count: usize) -> u8 {
+    if count >= LANES { u8::MAX } else { (1 << count) - 1 }
+}
+
+impl<'a, const WIDTH: u32> Gathers<'a, WIDTH> {
+    /// `None` if the processor cannot gather, or the table is not one that it may gather from.
+    #[inline]
+    pub(crate) fn new(table: &'a [u8], layout: impl Places) -> Option<Self> {
+        let field = layout.field(table)?;
+        Some(Self { gather: Gather::detect()?, field, k: layout.k() })
+    }
+
+    /// One lookup.
+    #[inline]
+    pub(crate) fn contains(self, digest: Digest) -> bool {
+        self.gather.run(
+            #[inline(always)]
+            || self.is_present(digest),
+        )
+    }
+
+    /// Many lookups.
+    #[inline]
+    pub(crate) fn contains_batch(self, digests: &[Digest], answers: &mut [bool]) {
+        self.gather.run(
+            #[inline(always)]
+            || {
+                let hits = |digests: &[Digest], answers: &mut [bool]| {
+                    for (answer, &digest) in answers.iter_mut().zip(digests) {
+                        *answer = self.is_present(digest);
+                    }
+                };
+                adaptive(digests, answers, hits, |digests, answers| self.survivors(digests, answers));
+            },
+        );
+    }
+
+    /// All probes of a key together where its lines are near; in a large table a few first, since most absent keys need no more.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "so that it is compiled for the processor's features")]
+    fn is_present(self, digest: Digest) -> bool {
+        const FIRST: usize = 4;
+        let (k, state) = (self.k as usize, start(digest.get()));
+        let mut round = if self.field.bytes().len() < PREFETCH_FROM { LANES } else { FIRST };
+        let mut done = 0;
+        loop {
+            let lanes = lowest(round.min(k - done));
+            let states = self.gather.probes(state, done);
+            if self.gather.occupied(self.field, states, lanes) != lanes {
+                return false;
+            }
+            done += round;
+            if done >= k {
+                return true;
+            }
+            round = LANES;
+        }
+    }
+
+    /// Up to [`CHUNK`] lookups, one probe at a time, each for those keys only whose earlier positions were all occupied: their
+    /// states move up, and so do the numbers of the keys.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "so that it is compiled for the processor's features")]
+    fn survivors(self, digests: &[Digest], answers: &mut [bool]) {
+        // A group is written whole, whatever is left of it.
+        let mut states = [0; CHUNK + LANES];
+        let mut places = [0; CHUNK + LANES];
+        for ((i, digest), (state, place)) in
+            (0..).zip(digests).zip(states.iter_mut().zip(places.iter_mut()))
+        {
+            (*state, *place) = (start(digest.get()), i);
+        }
+        let mut count = digests.len().min(CHUNK);
+        for _ in 0..self.k {
+            let mut left = 0;
+            for at in (0..count).step_by(LANES) {
+                let group = self.gather.step(self.gather.load(eight(&mut states, at)));
+                let occupied = self.gather.occupied(self.field, group, lowest(count - at));
+                let keys = self.gather.load(eight(&mut places, at));
+                self.gather.keep(group, occupied, eight(&mut states, left));
+                self.gather.keep(keys, occupied, eight(&mut places, left));
+                left += occupied.count_ones() as usize;
+            }
+            count = left;
+        }
+        answers.fill(false);
+        for &place in &places[..count] {
+            answers[place as usize] = true;
+        }
+    }
+}
+
+/// Eight of a chunk's numbers, from `at` on.
+#[inline]
+fn eight(numbers: &mut [u64; CHUNK + LANES], at: usize) -> &mut [u64; LANES] {
+    numbers[at..].first_chunk_mut().expect("eight numbers from each place of a chunk on")
+}
