@@ -1,5 +1,7 @@
 //! What all filters do alike: choose the code for a k once, and many keys at a time.
 
+use core::hint::black_box;
+
 use amq::Digest;
 
 /// Evaluates an expression in which the constant `K` is k where that is 2 to 16, and else 0: see [`probes`].
@@ -97,6 +99,17 @@ pub(crate) fn adaptive(
         mostly_hits = answers.iter().filter(|&&answer| answer).count() * 2 > answers.len();
         start = end;
     }
+}
+
+/// The number of digests that are present, each looked up on its own, as [`count_hits`](amq::Amq::count_hits) wants it: with a barrier that
+/// keeps lookups apart. What this is inlined into chooses the processor's code once.
+#[inline(always)]
+#[expect(
+    clippy::inline_always,
+    reason = "so that it is compiled for the processor's features where the caller is"
+)]
+pub(crate) fn one_by_one(digests: &[Digest], contains: impl Fn(Digest) -> bool) -> u64 {
+    digests.iter().map(|&digest| u64::from(black_box(contains(digest)))).sum()
 }
 
 /// A position of an access as an index. Where `usize` is too narrow for it, the bounds check of the access refuses.

@@ -5,7 +5,7 @@ use amq_bits::Table;
 use amq_bits::block::{Blocks, Detected, Job, SPREAD_POSITIONS, dispatch};
 use amq_bits::prefetch::{prefetch_read, prefetch_write};
 
-use crate::batch::{index, probes, rolling, with_probes};
+use crate::batch::{index, one_by_one, probes, rolling, with_probes};
 use crate::family::family;
 use crate::filter::{BitFilter, BitPlaces, WIDTH};
 use crate::layout::{BlockKind, BlockLayout, Split, Spread, Words};
@@ -158,6 +158,22 @@ impl BitBlock for Split {
     }
 }
 
+/// Lookups one by one.
+struct CountHits<'a, B, const K: u32>(&'a [u8], BlockLayout<B>, &'a [Digest]);
+
+impl<B: BitBlock, const K: u32> Job for CountHits<'_, B, K> {
+    type Output = u64;
+
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "so that it is compiled for the processor's features")]
+    fn run<A: Blocks>(self, blocks: A) -> u64 {
+        let Self(table, layout, digests) = self;
+        one_by_one(digests, |digest| {
+            B::contains::<K>(blocks, table, index(layout.block(digest)), digest, layout.k())
+        })
+    }
+}
+
 /// Many lookups.
 struct ContainsBatch<'a, B, const K: u32>(&'a [u8], BlockLayout<B>, &'a [Digest], &'a mut [bool]);
 
@@ -224,6 +240,10 @@ macro_rules! with_block_probes {
     };
 }
 
+fn count_hits<const K: u32>(table: &[u8], layout: BlockLayout<impl BitBlock>, digests: &[Digest]) -> u64 {
+    dispatch(CountHits::<_, K>(table, layout, digests))
+}
+
 fn contains_batch<const K: u32>(
     table: &[u8],
     layout: BlockLayout<impl BitBlock>,
@@ -250,6 +270,10 @@ impl<B: BitBlock> BitPlaces for BlockLayout<B> {
     #[inline]
     fn contains(self, table: &[u8], digest: Digest) -> bool {
         B::contains::<0>(Detected, table, index(self.block(digest)), digest, self.k())
+    }
+
+    fn count_hits(self, table: &[u8], digests: &[Digest]) -> u64 {
+        with_block_probes!(B, self.k(), K => count_hits::<K>(table, self, digests))
     }
 
     fn contains_batch(self, table: &[u8], digests: &[Digest], answers: &mut [bool]) {

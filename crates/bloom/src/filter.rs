@@ -27,6 +27,9 @@ pub trait BitPlaces: Places {
     /// Whether all bits of the digest are set.
     fn contains(self, table: &[u8], digest: Digest) -> bool;
 
+    /// How many are present, each looked up on its own, but with the processor's code chosen once.
+    fn count_hits(self, table: &[u8], digests: &[Digest]) -> u64;
+
     /// [`contains`](Self::contains) for each; the lengths are equal.
     fn contains_batch(self, table: &[u8], digests: &[Digest], answers: &mut [bool]);
 
@@ -200,6 +203,11 @@ impl<P: BitPlaces, S: Store> Amq for BitFilter<P, S> {
     #[inline]
     fn contains(&self, digest: Digest) -> bool {
         self.layout.contains(self.table.bytes(), digest)
+    }
+
+    /// Chooses the processor's code once for all lookups, which are otherwise those of a plain loop: one after the other, none ahead.
+    fn count_hits(&self, digests: &[Digest]) -> u64 {
+        self.layout.count_hits(self.table.bytes(), digests)
     }
 
     fn contains_batch(&self, digests: &[Digest], answers: &mut [bool]) {

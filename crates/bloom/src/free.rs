@@ -4,7 +4,7 @@ use amq::Digest;
 use amq_bits::Table;
 use amq_bits::prefetch::{prefetch_read, prefetch_write};
 
-use crate::batch::{index, probes, rolling, with_probes};
+use crate::batch::{index, one_by_one, probes, rolling, with_probes};
 use crate::family::family;
 use crate::filter::{BitFilter, BitPlaces, WIDTH};
 use crate::gather::Gathers;
@@ -45,6 +45,13 @@ impl BitPlaces for Layout {
         match Gathers::<WIDTH>::new(table, self) {
             Some(gathers) => gathers.contains(digest),
             None => with_probes!(self.k(), K => contains::<K>(table, self, digest)),
+        }
+    }
+
+    fn count_hits(self, table: &[u8], digests: &[Digest]) -> u64 {
+        match Gathers::<WIDTH>::new(table, self) {
+            Some(gathers) => gathers.count_hits(digests),
+            None => with_probes!(self.k(), K => count_hits::<K>(table, self, digests)),
         }
     }
 
@@ -96,6 +103,10 @@ fn lookups(table: &[u8], layout: Layout) -> Lookups<'_, [u8], Layout, impl Fn(&[
 #[inline(never)]
 fn contains<const K: u32>(table: &[u8], layout: Layout, digest: Digest) -> bool {
     lookups(table, layout).contains::<K>(digest)
+}
+
+fn count_hits<const K: u32>(table: &[u8], layout: Layout, digests: &[Digest]) -> u64 {
+    one_by_one(digests, |digest| lookups(table, layout).contains::<K>(digest))
 }
 
 fn contains_batch<const K: u32>(table: &[u8], layout: Layout, digests: &[Digest], answers: &mut [bool]) {

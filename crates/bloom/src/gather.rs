@@ -7,7 +7,7 @@ use amq::Digest;
 use amq_bits::arch::Gather;
 use amq_bits::probe::{Field, LANES, start};
 
-use crate::batch::{CHUNK, PREFETCH_FROM, adaptive};
+use crate::batch::{CHUNK, PREFETCH_FROM, adaptive, one_by_one};
 use crate::layout::Places;
 
 /// A table of positions of `WIDTH` bits, to look up keys of k probes in.
@@ -18,10 +18,10 @@ pub(crate) struct Gathers<'a, const WIDTH: u32> {
     k: u32,
 }
 
-/// The lowest lanes, up to eight.
+/// The lowest `count` lanes, or all where there are fewer. `count` is not 0.
 #[inline]
-const fn lowest(count: usize) -> u8 {
-    if count >= LANES { u8::MAX } else { (1 << count) - 1 }
+fn lowest(count: usize) -> u8 {
+    u8::MAX >> (LANES - count.min(LANES))
 }
 
 impl<'a, const WIDTH: u32> Gathers<'a, WIDTH> {
@@ -38,6 +38,15 @@ impl<'a, const WIDTH: u32> Gathers<'a, WIDTH> {
         self.gather.run(
             #[inline(always)]
             || self.is_present(digest),
+        )
+    }
+
+    /// As [`contains`](Self::contains) for each; returns the number of those present.
+    #[inline]
+    pub(crate) fn count_hits(self, digests: &[Digest]) -> u64 {
+        self.gather.run(
+            #[inline(always)]
+            || one_by_one(digests, |digest| self.is_present(digest)),
         )
     }
 

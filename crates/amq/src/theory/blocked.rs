@@ -3,6 +3,8 @@
 //!
 //! Blocks fill unevenly, and full blocks answer "present" more often: that costs space against a Bloom filter.
 
+use alloc::vec::Vec;
+
 use super::bloom::MOST_PROBES;
 use super::distribution::Window;
 use super::occupancy::mean_power_by_round;
@@ -26,7 +28,7 @@ pub fn fpr(n: u64, blocks: u64, block_bits: u64, k: u32) -> f64 {
     if blocks == 1 {
         return bloom::fpr_exact(block_bits, n, k);
     }
-    mean_over(block_law(n, blocks).as_ref(), |most| mean_by_keys(block_bits, k, most))
+    ByKeys::of_block(block_bits, k).mean(block_law(n, blocks).as_ref())
 }
 
 /// [`fpr`] for very many blocks: i ~ Poisson(`keys_per_block`), where keys per block = block bits / bits a key.
@@ -36,7 +38,7 @@ pub fn fpr(n: u64, blocks: u64, block_bits: u64, k: u32) -> f64 {
 /// assert!((rate - 0.0096647).abs() < 5e-8);
 /// ```
 pub fn fpr_many_blocks(keys_per_block: f64, block_bits: u64, k: u32) -> f64 {
-    mean_over(Window::poisson(keys_per_block, RARE).as_ref(), |most| mean_by_keys(block_bits, k, most))
+    ByKeys::of_block(block_bits, k).mean(Window::poisson(keys_per_block, RARE).as_ref())
 }
 
 /// Σ Poisson(i) (1-(1-1/B)^(ki))^k: the usual form, with the share of set bits in place of its law.
@@ -50,13 +52,13 @@ pub fn fpr_usual(keys_per_block: f64, block_bits: u64, k: u32) -> f64 {
 /// The k in 1..=64 with the lowest [`fpr`]: below the Bloom filter's best, because blocks vary.
 pub fn best_k(n: u64, blocks: u64, block_bits: u64) -> u32 {
     let start = bloom::best_k_at(block_bits as f64 * blocks as f64 / n.max(1) as f64);
-    downhill(n, blocks, block_bits, start).0
+    Blocks::new(block_bits).downhill(n, blocks, start).0
 }
 
 /// The fewest blocks, with their best k, at which [`fpr`] is at most `target` for `n` keys.
 ///
-/// Exact to the block up to about a million blocks, to a part in a million beyond. Costs some tens of evaluations of
-/// [`fpr`]. `n` = 0 is sized as 1. `None`: see the module [`theory`](super), or `block_bits` is 0.
+/// Exact to the block up to about a million blocks, to a part in a million beyond. Costs three or four evaluations of
+/// [`fpr`], one for each k that is tried. `n` = 0 is sized as 1. `None`: see the module [`theory`](super), or `block_bits` is 0.
 pub fn smallest_blocks(n: u64, target: f64, block_bits: u64) -> Option<(u64, u32)> {
     if block_bits == 0 {
         return None;
@@ -64,8 +66,9 @@ pub fn smallest_blocks(n: u64, target: f64, block_bits: u64) -> Option<(u64, u32
     let n = n.max(1);
     let start = bloom::bits_for_fpr(n, target)?.div_ceil(block_bits);
     let mut hint = bloom::best_k_at(bloom::bits_per_key(target));
+    let mut rates = Blocks::new(block_bits);
     fewest_blocks(start, |blocks| {
-        let (k, rate) = downhill(n, blocks, block_bits, hint);
+        let (k, rate) = rates.downhill(n, blocks, hint);
         hint = k;
         (rate <= target).then_some(k)
     })
@@ -76,12 +79,12 @@ pub fn smallest_blocks(n: u64, target: f64, block_bits: u64) -> Option<(u64, u32
 /// For words that choose their bits independently; the published layout derives all eight from 32 bits of hash, which
 /// adds a little at low rates. 0 for n = 0.
 pub fn split_fpr(n: u64, blocks: u64) -> f64 {
-    mean_over(block_law(n, blocks).as_ref(), split_by_keys)
+    ByKeys::of_split_block().mean(block_law(n, blocks).as_ref())
 }
 
 /// [`split_fpr`] for very many blocks: i ~ Poisson(`keys_per_block`), where keys per block = 256 / bits a key.
 pub fn split_fpr_many_blocks(keys_per_block: f64) -> f64 {
-    mean_over(Window::poisson(keys_per_block, RARE).as_ref(), split_by_keys)
+    ByKeys::of_split_block().mean(Window::poisson(keys_per_block, RARE).as_ref())
 }
 
 /// The fewest split blocks at which [`split_fpr`] is at most `target` for `n` keys, exact as in [`smallest_blocks`].
@@ -93,7 +96,9 @@ pub fn smallest_split_blocks(n: u64, target: f64) -> Option<u64> {
     }
     let n = n.max(1);
     let start = bloom::bits_for_fpr(n, target)?.div_ceil(256);
-    fewest_blocks(start, |blocks| (split_fpr(n, blocks) <= target).then_some(())).map(|(blocks, ())| blocks)
+    let mut rates = ByKeys::of_split_block();
+    let mut meets = |blocks| rates.mean(block_law(n, blocks).as_ref()) <= target;
+    fewest_blocks(start, |blocks| meets(blocks).then_some(())).map(|(blocks, ())| blocks)
 }
 
 /// The keys of one block: all of them if there is one block, nothing to say (`None`) if the mean is beyond any use.
@@ -106,48 +111,94 @@ fn block_law(n: u64, blocks: u64) -> Option<Window> {
     }
 }
 
-/// The mean of `rates(most)[i]` over `law`. Beyond the end of the table, where a block is full, the rate is 1.
-fn mean_over<R: Fn(u64) -> f64>(law: Option<&Window>, rates: impl Fn(u64) -> R) -> f64 {
-    let Some(law) = law else { return 1.0 };
-    let most = law.iter().last().map_or(0, |(keys, _)| keys);
-    let rate = rates(most);
-    let sum: f64 = law.iter().map(|(keys, probability)| probability * rate(keys)).sum();
-    sum.min(1.0)
+/// The mean rate of one block by its keys: what costs most in a mean over blocks, and does not depend on their number. So it is
+/// tabulated once for all numbers that a search tries, as far as they need it.
+struct ByKeys<F> {
+    /// The first rates, `most + 1` of them, or all that are not 1.
+    tabulate: F,
+    table: Vec<f64>,
 }
 
-/// The mean rate of a block by its keys, tabulated up to `most` keys or until the block is full.
-fn mean_by_keys(block_bits: u64, k: u32, most: u64) -> impl Fn(u64) -> f64 {
-    // As in the exact mean of one filter: from this load on, a double cannot tell the rate from 1.
-    let full = (40.0 + libm::log(f64::from(k.max(1)))) * block_bits as f64 / f64::from(k.max(1));
-    let rounds = super::ceil_to_size(full.min(most as f64)).and_then(|rounds| usize::try_from(rounds).ok());
-    let table = mean_power_by_round(block_bits, k, rounds.unwrap_or(0));
-    move |keys| {
-        if keys == 0 {
-            return 0.0;
+impl<F: Fn(u64) -> Vec<f64>> ByKeys<F> {
+    /// The mean over `law`. Behind the end of the table a block is full, and the rate is 1.
+    fn mean(&mut self, law: Option<&Window>) -> f64 {
+        let Some(law) = law else { return 1.0 };
+        let most = law.iter().last().map_or(0, |(keys, _)| keys);
+        if self.table.len() as u64 <= most {
+            // Fewer blocks than the first that are tried have more keys each.
+            self.table = (self.tabulate)(most.saturating_add(most / 8));
         }
-        usize::try_from(keys).ok().and_then(|keys| table.get(keys)).copied().unwrap_or(1.0)
+        let rate = |keys| usize::try_from(keys).ok().and_then(|keys| self.table.get(keys)).copied().unwrap_or(1.0);
+        let sum: f64 = law.iter().map(|(keys, probability)| probability * rate(keys)).sum();
+        sum.min(1.0)
     }
 }
 
-/// The rate of a split block by its keys.
-fn split_by_keys(_: u64) -> impl Fn(u64) -> f64 {
-    let log_stays = libm::log1p(-1.0 / f64::from(SPLIT_WORD_BITS));
-    move |keys| power(-libm::expm1(keys as f64 * log_stays), SPLIT_WORDS)
+impl ByKeys<()> {
+    /// A block of `block_bits` bits and `k` free probes a key.
+    fn of_block(block_bits: u64, k: u32) -> ByKeys<impl Fn(u64) -> Vec<f64>> {
+        let probes = f64::from(k.max(1));
+        // As in the exact mean of one filter: from this load on, a double cannot tell the rate from 1.
+        let full = (40.0 + libm::log(probes)) * block_bits as f64 / probes;
+        let tabulate = move |most: u64| {
+            let mut table = mean_power_by_round(block_bits, k, rounds(most, full));
+            table[0] = 0.0;
+            table
+        };
+        ByKeys { tabulate, table: Vec::new() }
+    }
+
+    /// A split block.
+    fn of_split_block() -> ByKeys<impl Fn(u64) -> Vec<f64>> {
+        let word_bits = f64::from(SPLIT_WORD_BITS);
+        let log_stays = libm::log1p(-1.0 / word_bits);
+        let rate = move |keys| power(-libm::expm1(keys as f64 * log_stays), SPLIT_WORDS);
+        ByKeys { tabulate: move |most| (0..=rounds(most, 40.0 * word_bits)).map(rate).collect(), table: Vec::new() }
+    }
 }
 
-/// The k near `start` with the lowest rate, and that rate.
-fn downhill(n: u64, blocks: u64, block_bits: u64, start: u32) -> (u32, f64) {
-    let mut best = (start, fpr(n, blocks, block_bits, start));
-    for towards in [-1, 1] {
-        while let Some(k) = best.0.checked_add_signed(towards).filter(|k| (1..=MOST_PROBES).contains(k)) {
-            let rate = fpr(n, blocks, block_bits, k);
-            if rate >= best.1 {
-                break;
+/// Keys up to `most`, or until a block is full.
+fn rounds(most: u64, full: f64) -> usize {
+    super::ceil_to_size(full.min(most as f64)).and_then(|rounds| usize::try_from(rounds).ok()).unwrap_or(0)
+}
+
+/// The rates of blocks of one size, for each k that was asked for.
+struct Blocks<F> {
+    tabulate: fn(u64, u32) -> ByKeys<F>,
+    block_bits: u64,
+    by_k: Vec<(u32, ByKeys<F>)>,
+}
+
+impl Blocks<()> {
+    fn new(block_bits: u64) -> Blocks<impl Fn(u64) -> Vec<f64>> {
+        Blocks { tabulate: ByKeys::of_block, block_bits, by_k: Vec::new() }
+    }
+}
+
+impl<F: Fn(u64) -> Vec<f64>> Blocks<F> {
+    fn fpr(&mut self, law: Option<&Window>, k: u32) -> f64 {
+        let at = self.by_k.iter().position(|&(tabulated, _)| tabulated == k).unwrap_or_else(|| {
+            self.by_k.push((k, (self.tabulate)(self.block_bits, k)));
+            self.by_k.len() - 1
+        });
+        self.by_k[at].1.mean(law)
+    }
+
+    /// The k near `start` with the lowest rate, and that rate.
+    fn downhill(&mut self, n: u64, blocks: u64, start: u32) -> (u32, f64) {
+        let law = block_law(n, blocks);
+        let mut best = (start, self.fpr(law.as_ref(), start));
+        for towards in [-1, 1] {
+            while let Some(k) = best.0.checked_add_signed(towards).filter(|k| (1..=MOST_PROBES).contains(k)) {
+                let rate = self.fpr(law.as_ref(), k);
+                if rate >= best.1 {
+                    break;
+                }
+                best = (k, rate);
             }
-            best = (k, rate);
         }
+        best
     }
-    best
 }
 
 /// The fewest blocks that meet a wish which more blocks meet more easily, and what `meets` found there.
@@ -237,6 +288,7 @@ mod tests {
         assert!((fpr(u64::MAX, 2, 512, 8) - 1.0).abs() < 1e-12);
         assert!((fpr(1_000_000, 2, 512, 8) - 1.0).abs() < 1e-12);
         assert!(fpr(1, u64::MAX, 512, 1) > 0.0);
+        assert_eq!((split_fpr(u64::MAX, 1), split_fpr(u64::MAX, u64::MAX) > 0.0), (1.0, true));
         for target in [0.0, 1.0, f64::NAN] {
             assert_eq!(smallest_blocks(10, target, 512), None);
             assert_eq!(smallest_split_blocks(10, target), None);

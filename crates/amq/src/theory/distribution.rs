@@ -72,7 +72,8 @@ impl Window {
 
     /// Each outcome with its probability, ascending.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u64, f64)> + '_ {
-        (self.first..).zip(self.probabilities.iter().copied())
+        // Not a range from `first`: that would step beyond the largest outcome, and it may be the largest of all.
+        self.probabilities.iter().enumerate().map(|(i, &probability)| (self.first + i as u64, probability))
     }
 }
 
@@ -159,6 +160,11 @@ mod tests {
         }
         assert!(Window::poisson(f64::NAN, 0.0).is_none());
         assert!(Window::poisson(1e10, 0.0).is_none());
+    }
+
+    #[test]
+    fn a_certain_outcome_may_be_the_largest_number() {
+        assert!(Window::certain(u64::MAX).iter().eq([(u64::MAX, 1.0)]));
     }
 
     #[test]
