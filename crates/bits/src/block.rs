@@ -133,7 +133,10 @@ impl Blocks for Detected {
 
     #[inline]
     fn spread_insert(self, block: &mut [u8; 64], word: Word, count: u32) {
-        spread_insert(block, word, count);
+        match Avx512::detect() {
+            Some(avx512) => avx512.spread_insert(block, word, count),
+            None => spread_insert(block, word, count),
+        }
     }
 
     #[inline]
@@ -176,19 +179,18 @@ pub fn dispatch<J: Job>(job: J) -> J::Output {
 
 /// Position `i`, 0 to 7, of a spread block in its nine lowest bits; the others mean nothing.
 #[inline]
-const fn spread_position(word: Word, i: u32) -> u64 {
+pub(crate) const fn spread_position(word: Word, i: u32) -> u64 {
     if i < 7 { word.seven >> (SPREAD_WIDTH * i) } else { word.eighth }
 }
 
-/// [`Blocks::spread_insert`] without vectors, for every processor: writing few places is faster than making a mask of all.
-///
-/// Bytes and not words, which two positions share nine times out of ten: then one has to wait for what the other has written, or is
-/// done again when the processor has not foreseen it.
+/// [`Blocks::spread_insert`] without vectors, for every processor: writing few words is faster than making a mask of all.
 #[inline]
 pub(crate) fn spread_insert(block: &mut [u8; 64], word: Word, count: u32) {
+    let (words, _) = block.as_chunks_mut::<8>();
     for i in 0..count.min(SPREAD_POSITIONS) {
         let position = spread_position(word, i);
-        block[(position >> 3 & 63) as usize] |= 1 << (position & 7);
+        let word = &mut words[(position >> 6 & 7) as usize];
+        *word = (u64::from_le_bytes(*word) | 1 << (position & 63)).to_le_bytes();
     }
 }
 

@@ -172,7 +172,11 @@ mod tests {
                     let state = start(digests[2]);
                     let probes = std::array::from_fn(|i| state.wrapping_mul(FACTORS[from + i]));
                     let vector = gather.probes(state, from);
-                    assert_eq!(gather.occupied(field, vector, lanes), model(probes), "{WIDTH} {len} {m} {from}");
+                    assert_eq!(
+                        gather.occupied(field, vector, lanes),
+                        model(probes),
+                        "{WIDTH} {len} {m} {from}"
+                    );
                 }
             }
         }

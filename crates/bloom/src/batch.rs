@@ -95,7 +95,11 @@ pub(crate) fn adaptive(
         let length = if start == 0 { SAMPLE } else { CHUNK };
         let end = digests.len().min(start + length);
         let (digests, answers) = (&digests[start..end], &mut answers[start..end]);
-        if mostly_hits { hits(digests, answers) } else { misses(digests, answers) }
+        if mostly_hits {
+            hits(digests, answers)
+        } else {
+            misses(digests, answers)
+        }
         mostly_hits = answers.iter().filter(|&&answer| answer).count() * 2 > answers.len();
         start = end;
     }

@@ -96,8 +96,7 @@ impl<'a, const WIDTH: u32> Gathers<'a, WIDTH> {
         // A group is written whole, whatever is left of it.
         let mut states = [0; CHUNK + LANES];
         let mut places = [0; CHUNK + LANES];
-        for ((i, digest), (state, place)) in
-            (0..).zip(digests).zip(states.iter_mut().zip(places.iter_mut()))
+        for ((i, digest), (state, place)) in (0..).zip(digests).zip(states.iter_mut().zip(places.iter_mut()))
         {
             (*state, *place) = (start(digest.get()), i);
         }

@@ -5,14 +5,18 @@ use core::ops::Range;
 // Loom's orderings are those of `core`.
 use core::sync::atomic::Ordering::Relaxed;
 
-use amq::{Amq, BuildError, Digest, Insert, InsertError, InvariantError, SharedInsert, Space, Spec};
-use amq_bits::atomic::AtomicTable;
+use amq::{
+    Amq, BuildError, Digest, Insert, InsertError, InvariantError, SharedInsert, Space, Spec,
+    assert_same_length,
+};
+use amq_bits::atomic::{AtomicTable, AtomicU8};
 use amq_bits::{StoreMut, Table};
 
-use crate::batch::index;
+use crate::batch::{index, one_by_one, probes, with_probes};
 use crate::family::family;
 use crate::filter::{BitFilter, BitPlaces, WIDTH};
 use crate::layout::{BlockLayout, Layout, Spread};
+use crate::lookup::Lookups;
 
 /// A [`Bloom`](crate::Bloom) filter that many threads insert into: a [`SharedFilter`] of the same positions and bits.
 ///
@@ -156,11 +160,29 @@ impl<P: BitPlaces> SharedFilter<P> {
         cells.iter().map(|cell| u64::from(cell.load(Relaxed).count_ones())).sum()
     }
 
-    /// Each of the key's bits: its byte, and a mask of the bit there.
+    /// Lookups by relaxed loads, which are plain ones to the processor.
+    ///
+    /// Vectors would read several bytes at once, and outside of what the language says about bytes that others may be writing.
     #[inline]
-    fn bits(&self, digest: Digest) -> impl Iterator<Item = (usize, u8)> {
-        let positions = self.layout.positions(digest).take(self.layout.k() as usize);
-        positions.map(|position| (index(position >> 3), 1 << (position & 7)))
+    fn lookups(&self) -> Lookups<'_, [AtomicU8], P, impl Fn(&[AtomicU8], u64) -> u8> {
+        let table = self.table.cells();
+        let occupied =
+            |table: &[AtomicU8], position| table[index(position >> 3)].load(Relaxed) >> (position & 7);
+        Lookups { table, bytes: table.len(), layout: self.layout, occupied }
+    }
+
+    /// Sets each of the key's bits.
+    #[inline]
+    fn set<const K: u32>(&self, digest: Digest) {
+        let cells = self.table.cells();
+        let mut positions = self.layout.positions(digest);
+        for _ in 0..probes::<K>(self.layout.k()) {
+            let Some(position) = positions.next() else { return };
+            let (cell, mask) = (&cells[index(position >> 3)], 1 << (position & 7));
+            if cell.load(Relaxed) & mask == 0 {
+                cell.fetch_or(mask, Relaxed);
+            }
+        }
     }
 }
 
@@ -179,12 +201,7 @@ impl<P: BitPlaces> SharedInsert for SharedFilter<P> {
     /// and in a half-full filter that is half of them.
     #[inline]
     fn insert_shared(&self, digest: Digest) -> Result<(), InsertError> {
-        let cells = self.table.cells();
-        for (byte, mask) in self.bits(digest) {
-            if cells[byte].load(Relaxed) & mask == 0 {
-                cells[byte].fetch_or(mask, Relaxed);
-            }
-        }
+        with_probes!(self.layout.k(), K => self.set::<K>(digest));
         Ok(())
     }
 }
@@ -198,7 +215,8 @@ impl<P: BitPlaces> Insert for SharedFilter<P> {
 
     /// As [`insert_shared`](SharedInsert::insert_shared) for each.
     fn insert_batch(&mut self, digests: &[Digest]) -> Result<(), InsertError> {
-        digests.iter().try_for_each(|&digest| self.insert_shared(digest))
+        with_probes!(self.layout.k(), K => digests.iter().for_each(|&digest| self.set::<K>(digest)));
+        Ok(())
     }
 
     fn remaining(&self) -> Option<u64> {
@@ -209,8 +227,18 @@ impl<P: BitPlaces> Insert for SharedFilter<P> {
 impl<P: BitPlaces> Amq for SharedFilter<P> {
     #[inline]
     fn contains(&self, digest: Digest) -> bool {
-        let cells = self.table.cells();
-        self.bits(digest).all(|(byte, mask)| cells[byte].load(Relaxed) & mask != 0)
+        with_probes!(self.layout.k(), K => self.lookups().contains::<K>(digest))
+    }
+
+    fn count_hits(&self, digests: &[Digest]) -> u64 {
+        let lookups = self.lookups();
+        with_probes!(self.layout.k(), K => one_by_one(digests, |digest| lookups.contains::<K>(digest)))
+    }
+
+    fn contains_batch(&self, digests: &[Digest], answers: &mut [bool]) {
+        assert_same_length(digests, answers);
+        // Nothing is fetched ahead: keys are short enough for the processor to look ahead itself.
+        with_probes!(self.layout.k(), K => self.lookups().run::<K>(digests, answers, |_, _| {}));
     }
 
     /// `None`: see [`SharedFilter`].

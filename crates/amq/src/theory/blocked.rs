@@ -128,7 +128,8 @@ impl<F: Fn(u64) -> Vec<f64>> ByKeys<F> {
             // Fewer blocks than the first that are tried have more keys each.
             self.table = (self.tabulate)(most.saturating_add(most / 8));
         }
-        let rate = |keys| usize::try_from(keys).ok().and_then(|keys| self.table.get(keys)).copied().unwrap_or(1.0);
+        let rate =
+            |keys| usize::try_from(keys).ok().and_then(|keys| self.table.get(keys)).copied().unwrap_or(1.0);
         let sum: f64 = law.iter().map(|(keys, probability)| probability * rate(keys)).sum();
         sum.min(1.0)
     }
@@ -153,7 +154,10 @@ impl ByKeys<()> {
         let word_bits = f64::from(SPLIT_WORD_BITS);
         let log_stays = libm::log1p(-1.0 / word_bits);
         let rate = move |keys| power(-libm::expm1(keys as f64 * log_stays), SPLIT_WORDS);
-        ByKeys { tabulate: move |most| (0..=rounds(most, 40.0 * word_bits)).map(rate).collect(), table: Vec::new() }
+        ByKeys {
+            tabulate: move |most| (0..=rounds(most, 40.0 * word_bits)).map(rate).collect(),
+            table: Vec::new(),
+        }
     }
 }
 

@@ -3,8 +3,8 @@
 use core::arch::x86_64::{
     __m512i, _mm512_add_epi64, _mm512_and_si512, _mm512_loadu_si512, _mm512_mask_i64gather_epi64,
     _mm512_mask_test_epi64_mask, _mm512_maskz_compress_epi64, _mm512_min_epu64, _mm512_mul_epu32,
-    _mm512_mullo_epi64, _mm512_rorv_epi64, _mm512_set1_epi64, _mm512_setzero_si512, _mm512_slli_epi64, _mm512_srli_epi64,
-    _mm512_storeu_si512, _mm512_sub_epi64,
+    _mm512_mullo_epi64, _mm512_rorv_epi64, _mm512_set1_epi64, _mm512_setzero_si512, _mm512_slli_epi64,
+    _mm512_srli_epi64, _mm512_storeu_si512, _mm512_sub_epi64,
 };
 
 use super::found::{Found, has_avx512};
@@ -128,8 +128,9 @@ fn occupied<const WIDTH: u32>(field: Field<'_, WIDTH>, states: States, lanes: u8
     let shifts = _mm512_sub_epi64(bits, _mm512_slli_epi64::<3>(words));
     // SAFETY: (1) `Field` has at least eight bytes, so `last` did not wrap, and each offset is at most that: the eight bytes read from it are
     // behind the reference. (2) The offsets are not scaled, and the gather needs no alignment. (3) Lanes that are not set are not read.
-    let words =
-        unsafe { _mm512_mask_i64gather_epi64::<1>(_mm512_setzero_si512(), lanes, words, bytes.as_ptr().cast()) };
+    let words = unsafe {
+        _mm512_mask_i64gather_epi64::<1>(_mm512_setzero_si512(), lanes, words, bytes.as_ptr().cast())
+    };
     // A position is below m, whose last bit is in the table, so a shift is at most 64 - WIDTH. It is a rotation because a compiler that
     // knows no more than the instructions guards a shift against 64.
     let field = _mm512_set1_epi64((1 << WIDTH) - 1);
