@@ -318,6 +318,22 @@ fn the_mean_expected_rate_is_the_planned_one() {
     }
 }
 
+/// What a plan states is the exact mean of what it builds, from one key on, and how far that may lie above the wish.
+#[test]
+fn plans_for_one_to_a_thousand_keys_state_the_exact_mean() {
+    for n in 1..=1_000 {
+        for fpr in [0.5, 0.05, 0.01, 1e-3, 1e-6] {
+            let plan = Bloom::plan(&Spec::fpr(fpr, n)).unwrap();
+            let exact = fpr_exact(plan.slots, n, plan.r);
+            let excess = plan.fpr / fpr;
+            let most = 1.04 * (f64::from(plan.r + 2) / (8.0 * n as f64)).exp();
+            assert!((plan.fpr / exact - 1.0).abs() < 1e-12, "{n} keys at {fpr}: {} and {exact}", plan.fpr);
+            assert!(excess < most, "{n} keys at {fpr}: {} is {excess} times the wish", plan.fpr);
+            assert!(n < 1_000 || excess < 1.04, "{n} keys at {fpr}: {excess}");
+        }
+    }
+}
+
 #[test]
 fn ten_thousand_keys_at_ten_bits_keep_the_rate() {
     let mut digests = random_digests(0x0e16);
