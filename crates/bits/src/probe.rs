@@ -44,7 +44,6 @@ pub const fn step(state: u64) -> u64 {
 
 /// The position of a state, below `m`; 0 where there are none.
 #[inline]
-#[expect(clippy::cast_possible_truncation, reason = "the upper half of a product fits")]
 pub const fn position(state: u64, m: u64) -> u64 {
     ((state as u128 * m as u128) >> 64) as u64
 }
@@ -141,7 +140,9 @@ mod tests {
                 // The more draws are combined, the fewer bits are set.
                 let mut bytes: Vec<u8> = vec![0xff; len];
                 for _ in 0..fill {
-                    bytes.iter_mut().for_each(|byte| *byte &= rng.next_u32().to_le_bytes()[0]);
+                    for byte in &mut bytes {
+                        *byte &= rng.next_u32().to_le_bytes()[0];
+                    }
                 }
                 let most = len as u64 * 8 / u64::from(WIDTH);
                 let m = most - u64::from(rng.next_u32()) % most.min(9);
