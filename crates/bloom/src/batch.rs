@@ -96,9 +96,9 @@ pub(crate) fn adaptive(
         let end = digests.len().min(start + length);
         let (digests, answers) = (&digests[start..end], &mut answers[start..end]);
         if mostly_hits {
-            hits(digests, answers)
+            hits(digests, answers);
         } else {
-            misses(digests, answers)
+            misses(digests, answers);
         }
         mostly_hits = answers.iter().filter(|&&answer| answer).count() * 2 > answers.len();
         start = end;

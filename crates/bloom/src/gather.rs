@@ -7,7 +7,7 @@ use amq::Digest;
 use amq_bits::arch::Gather;
 use amq_bits::probe::{Field, LANES, start};
 
-use crate::batch::{CHUNK, PREFETCH_FROM, adaptive, one_by_one};
+use crate::batch::{CHUNK, PREFETCH_FROM, adaptive, index, one_by_one};
 use crate::layout::Places;
 
 /// A table of positions of `WIDTH` bits, to look up keys of k probes in.
@@ -68,7 +68,6 @@ impl<'a, const WIDTH: u32> Gathers<'a, WIDTH> {
 
     /// All probes of a key together where its lines are near; in a large table a few first, since most absent keys need no more.
     #[inline(always)]
-    #[expect(clippy::inline_always, reason = "so that it is compiled for the processor's features")]
     fn is_present(self, digest: Digest) -> bool {
         const FIRST: usize = 4;
         let (k, state) = (self.k as usize, start(digest.get()));
@@ -115,7 +114,7 @@ impl<'a, const WIDTH: u32> Gathers<'a, WIDTH> {
         }
         answers.fill(false);
         for &place in &places[..count] {
-            answers[place as usize] = true;
+            answers[index(place)] = true;
         }
     }
 }

@@ -215,7 +215,11 @@ impl<P: BitPlaces> Insert for SharedFilter<P> {
 
     /// As [`insert_shared`](SharedInsert::insert_shared) for each.
     fn insert_batch(&mut self, digests: &[Digest]) -> Result<(), InsertError> {
-        with_probes!(self.layout.k(), K => digests.iter().for_each(|&digest| self.set::<K>(digest)));
+        with_probes!(self.layout.k(), K => {
+            for &digest in digests {
+                self.set::<K>(digest);
+            }
+        });
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use super::case::{Case, Failure, Outcome, ensure};
 use crate::keys::digests;
 
 /// Scratch memory that a prediction may take for a moment, in bytes: a law over the probes or over the keys of a block, never a table.
-const SCRATCH: u64 = 16 << 10;
+const SCRATCH: u64 = 256 << 10;
 
 /// Plans the case's spec; planning must keep no memory, and take no more than scratch.
 fn plan(case: &Case<'_>) -> Result<Result<Plan, SpecError>, Failure> {
