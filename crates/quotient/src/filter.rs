@@ -1,6 +1,5 @@
 //! The filter: a layout, the table, and the few numbers beside it.
 
-use alloc::vec::Vec;
 use core::{error::Error, fmt};
 
 use amq::{Amq, BuildError, Digest, Family, InvariantError, Kind, Plan, Space, Spec, SpecError, theory};
@@ -304,7 +303,7 @@ where
     }
 
     /// Sorts the fingerprints by their digits and writes the table in one pass: much faster than insertions in random order, and the
-    /// same bytes. Needs 16 bytes a digest beside the table.
+    /// same bytes. Needs 8 bytes a digest beside the table.
     fn build(digests: &[Digest], spec: &Spec) -> Result<Self, BuildError> {
         let (_, layout) = sizing::plan::<L>(spec)?;
         let geometry = layout.geometry();
@@ -312,18 +311,14 @@ where
         if len > limit {
             return Err(BuildError::Full { records: len, limit });
         }
-        let mut fingerprints = zeros(digests.len())?;
-        for (fingerprint, &digest) in fingerprints.iter_mut().zip(digests) {
-            *fingerprint = geometry.fingerprint(digest);
-        }
-        let mut scratch = zeros(digests.len())?;
+        let mut room = Table::zeroed(len.saturating_mul(8))?;
+        let fingerprints = digests.iter().map(|&digest| geometry.fingerprint(digest));
         // The highest fingerprint is M - 1.
         let bits = 128 - (geometry.fingerprints() - 1).leading_zeros();
-        let sorted = radix::sort(&mut fingerprints, &mut scratch, bits);
         let header = Header { layout, seed: spec.seed(), len, records: Records::OnePerInsertion };
         let mut table = Table::zeroed(layout.table_bytes())?;
         let mut encoder = Encoder::new(layout, table.bytes_mut());
-        encoder.put(sorted)?;
+        radix::sort(fingerprints, room.bytes_mut(), bits, |sorted| encoder.put(sorted))?;
         encoder.finish()?;
         Ok(Self { header, table, moved: 0 })
     }
@@ -335,16 +330,6 @@ where
     fn check_invariants(&self) -> Result<(), InvariantError> {
         Self::check_invariants(self)
     }
-}
-
-/// So many zeros, or an error instead of an abort.
-fn zeros(len: usize) -> Result<Vec<u64>, BuildError> {
-    let mut numbers = Vec::new();
-    numbers
-        .try_reserve_exact(len)
-        .map_err(|_| BuildError::OutOfMemory { bytes: (len as u64).saturating_mul(8) })?;
-    numbers.resize(len, 0);
-    Ok(numbers)
 }
 
 amq::capabilities!(

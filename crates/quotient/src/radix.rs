@@ -1,94 +1,117 @@
 //! Sorting fingerprints by their digits, in linear time.
 //!
-//! First by the highest digit into parts that fit a second-level cache, then each part by the other digits, the lowest first. As
-//! fingerprints are spread evenly, no comparison sort comes near; if they are not, parts are uneven, and it is still linear.
+//! First by the highest digit into parts that fit a first-level cache or nearly, then each part by the other digits, the lowest
+//! first. As fingerprints are spread evenly, no comparison sort comes near; if they are not, parts are uneven, and it is still linear.
+
+use alloc::vec::Vec;
 
 /// Slices shorter than this are left to the library.
-const FEW: usize = 1 << 11;
-/// A part has about this many, 2^14 numbers of 8 bytes, where the highest digit can be wide enough.
-const PART_BITS: u32 = 14;
+const FEW: usize = 1 << 8;
+/// A part has about this many, 2^12 numbers of 8 bytes, where the highest digit can be wide enough.
+const PART_BITS: u32 = 12;
 /// The widest digit: its counters fit a first-level cache.
 const DIGIT_BITS: u32 = 11;
+
+/// A number as eight bytes, so that the room for them may be any bytes. In this order neither is it sorted nor does it matter.
+type Word = [u8; 8];
 
 /// What a digit can be. Of fixed size, so that a digit needs no check before it is counted.
 type Counters = [usize; 1 << DIGIT_BITS];
 
-/// Sorts numbers below 2^`bits`. `scratch` is as long; the sorted numbers are in the slice that is returned, one of the two.
-pub(crate) fn sort<'a>(values: &'a mut [u64], scratch: &'a mut [u64], bits: u32) -> &'a [u64] {
-    assert_eq!(values.len(), scratch.len(), "scratch space is as long as what is sorted");
-    if values.len() < FEW || bits == 0 {
-        values.sort_unstable();
-        return values;
-    }
-    let high = (values.len().ilog2().saturating_sub(PART_BITS)).clamp(1, DIGIT_BITS).min(bits);
+/// One digit of a number.
+#[derive(Clone, Copy)]
+struct Digit {
+    /// The lowest bit.
+    shift: u32,
+    /// As many ones as it has bits.
+    mask: usize,
+}
+
+/// Sorts numbers below 2^`bits` into `room`, which has place for eight bytes each; gives them back in order.
+pub(crate) fn sort(
+    values: impl ExactSizeIterator<Item = u64> + Clone,
+    room: &mut [u8],
+    bits: u32,
+) -> impl Iterator<Item = u64> {
+    let (room, _) = room.as_chunks_mut::<8>();
+    assert_eq!(values.len(), room.len(), "as many places as numbers");
+    let high = if room.len() < FEW { 0 } else { room.len().ilog2().saturating_sub(PART_BITS) };
+    let high = high.min(DIGIT_BITS).min(bits);
     let low = bits - high;
-    let passes = low.div_ceil(DIGIT_BITS);
     // No number has bits above its highest digit.
+    let highest = Digit { shift: low.min(63), mask: (1 << high) - 1 };
     let mut ends = [0; 1 << DIGIT_BITS];
-    for &value in &*values {
-        ends[digit(value, low)] += 1;
+    for value in values.clone() {
+        ends[highest.of(value)] += 1;
     }
-    starts(&mut ends);
-    scatter(values, scratch, &mut ends, low);
-    let mut counters = alloc::vec![[0; 1 << DIGIT_BITS]; passes as usize];
+    starts(&mut ends[..1 << high]);
+    for value in values {
+        put(room, &mut ends, highest, value);
+    }
+    // Digits as wide as each other.
+    let passes = low.div_ceil(DIGIT_BITS).max(1);
+    let width = low.div_ceil(passes);
+    let digits: Vec<_> =
+        (0..passes).map(|i| Digit { shift: (i * width).min(63), mask: (1 << width) - 1 }).collect();
+    let mut counters = alloc::vec![[0; 1 << DIGIT_BITS]; digits.len()];
+    let mut scratch = Vec::new();
     // Now each counter is where its part ends.
     let mut start = 0;
-    for end in ends {
-        let part = start..end;
+    for &end in &ends[..1 << high] {
+        sort_part(&mut room[start..end], &mut scratch, &digits, &mut counters);
         start = end;
-        sort_part(&mut scratch[part.clone()], &mut values[part], &mut counters);
     }
-    if passes.is_multiple_of(2) { scratch } else { values }
+    room.iter().map(|&word| u64::from_ne_bytes(word))
 }
 
-/// Sorts by as many of the lowest digits as there are counters, from one slice to the other and back, starting from `source`.
-///
-/// The last of these digits may overlap with the highest, which is the same in all numbers of a part.
-fn sort_part(source: &mut [u64], target: &mut [u64], counters: &mut [Counters]) {
-    let passes = counters.len();
-    if source.len() < FEW / 8 {
-        source.sort_unstable();
-        if !passes.is_multiple_of(2) {
-            target.copy_from_slice(source);
-        }
+/// Sorts by digits, from one slice to the other and back.
+fn sort_part(part: &mut [Word], scratch: &mut Vec<Word>, digits: &[Digit], counters: &mut [Counters]) {
+    if part.len() < FEW {
+        part.sort_unstable_by_key(|&word| u64::from_ne_bytes(word));
         return;
     }
+    scratch.resize(scratch.len().max(part.len()), [0; 8]);
     // All digits of a number are counted while it is at hand.
-    for counts in counters.iter_mut() {
-        counts.fill(0);
+    for (counts, digit) in counters.iter_mut().zip(digits) {
+        counts[..=digit.mask].fill(0);
     }
-    for &value in &*source {
-        for (counts, shift) in counters.iter_mut().zip((0..).step_by(DIGIT_BITS as usize)) {
-            counts[digit(value, shift)] += 1;
+    for &word in &*part {
+        for (counts, digit) in counters.iter_mut().zip(digits) {
+            counts[digit.of(u64::from_ne_bytes(word))] += 1;
         }
     }
-    let (mut from, mut to) = (source, target);
-    for (places, shift) in counters.iter_mut().zip((0..).step_by(DIGIT_BITS as usize)) {
-        starts(places);
-        scatter(from, to, places, shift);
+    let scratch = &mut scratch[..part.len()];
+    let (mut from, mut to) = (part, scratch);
+    for (places, &digit) in counters.iter_mut().zip(digits) {
+        starts(&mut places[..=digit.mask]);
+        for &word in &*from {
+            put(to, places, digit, u64::from_ne_bytes(word));
+        }
         (from, to) = (to, from);
     }
-}
-
-/// Moves each number to the next place of its digit.
-#[inline]
-fn scatter(from: &[u64], to: &mut [u64], places: &mut Counters, shift: u32) {
-    for &value in from {
-        let place = &mut places[digit(value, shift)];
-        to[*place] = value;
-        *place += 1;
+    if !digits.len().is_multiple_of(2) {
+        to.copy_from_slice(from);
     }
 }
 
-/// The 11 bits from `shift` on.
+/// Puts a number at the next place of its digit.
 #[inline]
-fn digit(value: u64, shift: u32) -> usize {
-    // At most 11 bits.
-    ((value >> shift) & ((1 << DIGIT_BITS) - 1)) as usize
+fn put(to: &mut [Word], places: &mut Counters, digit: Digit, value: u64) {
+    let place = &mut places[digit.of(value)];
+    to[*place] = value.to_ne_bytes();
+    *place += 1;
+}
+
+impl Digit {
+    #[inline]
+    fn of(self, value: u64) -> usize {
+        // At most 11 bits.
+        (value >> self.shift) as usize & self.mask & ((1 << DIGIT_BITS) - 1)
+    }
 }
 
 /// Makes counts into the places where the numbers of each digit start.
-fn starts(counts: &mut Counters) {
+fn starts(counts: &mut [usize]) {
     let mut start = 0;
     for count in counts {
         start += core::mem::replace(count, start);
@@ -128,9 +151,9 @@ mod tests {
                     let values: Vec<u64> = (0..len).map(|_| value()).collect();
                     let mut expected = values.clone();
                     expected.sort_unstable();
-                    let (mut sorted, mut scratch) = (values, vec![0; len]);
-                    let sorted = sort(&mut sorted, &mut scratch, bits);
-                    assert!(sorted == expected, "{len} numbers of {bits} bits, skew {skew}, seed {seed}");
+                    let mut room = vec![0; len * 8];
+                    let sorted = sort(values.iter().copied(), &mut room, bits);
+                    assert!(sorted.eq(expected), "{len} numbers of {bits} bits, skew {skew}, seed {seed}");
                 }
             }
         }

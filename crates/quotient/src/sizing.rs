@@ -4,6 +4,9 @@ use amq::{Plan, Spec, SpecError, Target, theory};
 
 use crate::{Geometry, Layout};
 
+/// By how many bits a table may exceed a wish for bits a key, being made of whole blocks and padded.
+const ROUNDING_BITS: f64 = 1_024.0;
+
 /// 2^63: no table has so many slots.
 const SLOTS_LIMIT: f64 = 9_223_372_036_854_775_808.0;
 
@@ -113,7 +116,8 @@ fn fewest_slots(n: u64, fewest: u64, r: u32, fpr: f64) -> Option<u64> {
     None
 }
 
-/// The largest r at [`Layout::DESIGN_LOAD`] whose slots have at most `bits` bits a key, padding aside. Without keys there is nothing to
+/// The largest r at [`Layout::DESIGN_LOAD`] whose slots have at most `bits` bits a key, padding aside, and whose table as a whole does
+/// not exceed that by much: for a few slots, a narrower r may have a much smaller block. Without keys there is nothing to
 /// divide by, and r is what a large table would have.
 fn for_bits<L: Layout>(n: u64, bits: f64) -> Result<L, SpecError> {
     let too_large = SpecError::TooLarge { capacity: n };
@@ -121,7 +125,11 @@ fn for_bits<L: Layout>(n: u64, bits: f64) -> Result<L, SpecError> {
     let budget = if n == 0 { bits * L::DESIGN_LOAD * slots as f64 } else { bits * n as f64 };
     let layouts = || (L::R.0..=L::R.1).rev().filter_map(|r| Geometry::new(slots, r)).filter_map(L::new);
     let narrowest = layouts().next_back().ok_or(too_large)?;
-    layouts().find(|layout| layout.payload_bits() as f64 <= budget).ok_or_else(|| {
+    let fits = |layout: &L| {
+        let whole = layout.table_bytes() as f64 * 8.0;
+        layout.payload_bits() as f64 <= budget && whole <= budget + ROUNDING_BITS
+    };
+    layouts().find(fits).ok_or_else(|| {
         let keys = if n == 0 { L::DESIGN_LOAD * slots as f64 } else { n as f64 };
         let lowest = narrowest.payload_bits() as f64 / keys;
         SpecError::BitsPerKey { bits, lowest, highest: f64::INFINITY }

@@ -40,7 +40,7 @@ fn check_plan(case: &Case<'_>, plan: &Plan) -> Outcome {
         }
         Target::BitsPerKey(bits) => {
             // What one table has beyond its keys: the rest of a block and padding. No keys, no bits a key.
-            let limit = bits * capacity as f64 + 4_096.0;
+            let limit = bits * capacity as f64 + 1_024.0;
             let payload = plan.payload_bits();
             ensure!(
                 case,
