@@ -24,7 +24,7 @@ struct Digit {
     /// The lowest bit.
     shift: u32,
     /// As many ones as it has bits.
-    mask: usize,
+    mask: u64,
 }
 
 /// Sorts numbers below 2^`bits` into `room`, which has place for eight bytes each; gives them back in order.
@@ -73,7 +73,7 @@ fn sort_part(part: &mut [Word], scratch: &mut Vec<Word>, digits: &[Digit], count
     scratch.resize(scratch.len().max(part.len()), [0; 8]);
     // All digits of a number are counted while it is at hand.
     for (counts, digit) in counters.iter_mut().zip(digits) {
-        counts[..=digit.mask].fill(0);
+        counts[..=digit.of(u64::MAX)].fill(0);
     }
     for &word in &*part {
         for (counts, digit) in counters.iter_mut().zip(digits) {
@@ -83,7 +83,7 @@ fn sort_part(part: &mut [Word], scratch: &mut Vec<Word>, digits: &[Digit], count
     let scratch = &mut scratch[..part.len()];
     let (mut from, mut to) = (part, scratch);
     for (places, &digit) in counters.iter_mut().zip(digits) {
-        starts(&mut places[..=digit.mask]);
+        starts(&mut places[..=digit.of(u64::MAX)]);
         for &word in &*from {
             put(to, places, digit, u64::from_ne_bytes(word));
         }
@@ -106,7 +106,7 @@ impl Digit {
     #[inline]
     fn of(self, value: u64) -> usize {
         // At most 11 bits.
-        (value >> self.shift) as usize & self.mask & ((1 << DIGIT_BITS) - 1)
+        ((value >> self.shift) & self.mask & ((1 << DIGIT_BITS) - 1)) as usize
     }
 }
 
