@@ -5,6 +5,8 @@
 
 use alloc::vec::Vec;
 
+use crate::OutOfMemory;
+
 /// Slices shorter than this are left to the library.
 const FEW: usize = 1 << 8;
 /// A part has about this many, 2^12 numbers of 8 bytes, where the highest digit can be wide enough.
@@ -27,12 +29,16 @@ struct Digit {
     mask: u64,
 }
 
-/// Sorts numbers below 2^`bits` into `room`, which has place for eight bytes each; gives them back in order.
+/// Sorts numbers below 2^`bits` in `room`, which has place for eight bytes each, and hands them on in order, some at a time.
+///
+/// # Errors
+/// The first error of `take`, or if there is no memory for the largest part once more.
 pub(crate) fn sort(
     values: impl ExactSizeIterator<Item = u64> + Clone,
     room: &mut [u8],
     bits: u32,
-) -> impl Iterator<Item = u64> {
+    mut take: impl FnMut(&[u64]) -> Result<(), OutOfMemory>,
+) -> Result<(), OutOfMemory> {
     let (room, _) = room.as_chunks_mut::<8>();
     assert_eq!(values.len(), room.len(), "as many places as numbers");
     let high = if room.len() < FEW { 0 } else { room.len().ilog2().saturating_sub(PART_BITS) };
@@ -55,21 +61,35 @@ pub(crate) fn sort(
         (0..passes).map(|i| Digit { shift: (i * width).min(63), mask: (1 << width) - 1 }).collect();
     let mut counters = alloc::vec![[0; 1 << DIGIT_BITS]; digits.len()];
     let mut scratch = Vec::new();
+    let mut sorted = Vec::with_capacity(1 << PART_BITS);
     // Now each counter is where its part ends.
     let mut start = 0;
     for &end in &ends[..1 << high] {
-        sort_part(&mut room[start..end], &mut scratch, &digits, &mut counters);
+        let part = &mut room[start..end];
+        sort_part(part, &mut scratch, &digits, &mut counters)?;
+        for words in part.chunks(1 << PART_BITS) {
+            sorted.clear();
+            sorted.extend(words.iter().map(|&word| u64::from_ne_bytes(word)));
+            take(&sorted)?;
+        }
         start = end;
     }
-    room.iter().map(|&word| u64::from_ne_bytes(word))
+    Ok(())
 }
 
 /// Sorts by digits, from one slice to the other and back.
-fn sort_part(part: &mut [Word], scratch: &mut Vec<Word>, digits: &[Digit], counters: &mut [Counters]) {
+fn sort_part(
+    part: &mut [Word],
+    scratch: &mut Vec<Word>,
+    digits: &[Digit],
+    counters: &mut [Counters],
+) -> Result<(), OutOfMemory> {
     if part.len() < FEW {
         part.sort_unstable_by_key(|&word| u64::from_ne_bytes(word));
-        return;
+        return Ok(());
     }
+    let more = part.len().saturating_sub(scratch.len());
+    scratch.try_reserve(more).map_err(|_| OutOfMemory { bytes: (part.len() as u64).saturating_mul(8) })?;
     scratch.resize(scratch.len().max(part.len()), [0; 8]);
     // All digits of a number are counted while it is at hand.
     for (counts, digit) in counters.iter_mut().zip(digits) {
@@ -92,6 +112,7 @@ fn sort_part(part: &mut [Word], scratch: &mut Vec<Word>, digits: &[Digit], count
     if !digits.len().is_multiple_of(2) {
         to.copy_from_slice(from);
     }
+    Ok(())
 }
 
 /// Puts a number at the next place of its digit.
@@ -152,8 +173,13 @@ mod tests {
                     let mut expected = values.clone();
                     expected.sort_unstable();
                     let mut room = vec![0; len * 8];
-                    let sorted = sort(values.iter().copied(), &mut room, bits);
-                    assert!(sorted.eq(expected), "{len} numbers of {bits} bits, skew {skew}, seed {seed}");
+                    let mut sorted = Vec::new();
+                    sort(values.iter().copied(), &mut room, bits, |some| {
+                        sorted.extend_from_slice(some);
+                        Ok(())
+                    })
+                    .unwrap();
+                    assert!(sorted == expected, "{len} numbers of {bits} bits, skew {skew}, seed {seed}");
                 }
             }
         }

@@ -100,6 +100,11 @@ fn a_rate_gets_the_fewest_bits() {
     }
 }
 
+/// The plan with the slots that a wish for bits a key gets too.
+fn plan_of_shape(n: u64, r: u32) -> Plan {
+    plan(&Spec::shape(0.85, r, n)).unwrap()
+}
+
 #[test]
 fn bits_per_key_get_the_widest_remainder() {
     for n in [1, 2, 10, 1_000, 12_345_678] {
@@ -108,7 +113,11 @@ fn bits_per_key_get_the_widest_remainder() {
             let needs = |r: u32| plan.slots as f64 * f64::from(r + 3);
             assert!(needs(plan.r) <= bits * n as f64, "{n} {bits} {plan:?}");
             let wider_exists = plan.r < 54 && Geometry::new(plan.slots, plan.r + 1).is_some();
-            assert!(!wider_exists || needs(plan.r + 1) > bits * n as f64, "{n} {bits} {plan:?}");
+            // In a table of few slots, what a block has beyond them counts too.
+            let whole = |r| plan_of_shape(n, r).table_bytes as f64 * 8.0;
+            assert!(whole(plan.r) <= bits * n as f64 + 1_024.0, "{n} {bits} {plan:?}");
+            let is_too_wide = |r| needs(r) > bits * n as f64 || whole(r) > bits * n as f64 + 1_024.0;
+            assert!(!wider_exists || is_too_wide(plan.r + 1), "{n} {bits} {plan:?}");
         }
     }
     assert_eq!(plan(&Spec::bits_per_key(12.0, 0)).unwrap().r, 7);
