@@ -133,10 +133,7 @@ impl Blocks for Detected {
 
     #[inline]
     fn spread_insert(self, block: &mut [u8; 64], word: Word, count: u32) {
-        match Avx512::detect() {
-            Some(avx512) => avx512.spread_insert(block, word, count),
-            None => spread_insert(block, word, count),
-        }
+        spread_insert(block, word, count);
     }
 
     #[inline]
@@ -179,11 +176,12 @@ pub fn dispatch<J: Job>(job: J) -> J::Output {
 
 /// Position `i`, 0 to 7, of a spread block in its nine lowest bits; the others mean nothing.
 #[inline]
-pub(crate) const fn spread_position(word: Word, i: u32) -> u64 {
+const fn spread_position(word: Word, i: u32) -> u64 {
     if i < 7 { word.seven >> (SPREAD_WIDTH * i) } else { word.eighth }
 }
 
-/// [`Blocks::spread_insert`] without vectors, for every processor: writing few words is faster than making a mask of all.
+/// [`Blocks::spread_insert`] without vectors, for every processor: writing few words is faster than making a mask of all, also by
+/// AVX-512 (8.6 against 6.9 ns a key in the second-level cache), and than writing bytes, which fewer positions share.
 #[inline]
 pub(crate) fn spread_insert(block: &mut [u8; 64], word: Word, count: u32) {
     let (words, _) = block.as_chunks_mut::<8>();

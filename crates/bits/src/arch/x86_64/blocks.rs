@@ -3,15 +3,12 @@
 use core::arch::x86_64::{
     __m256i, _mm256_loadu_si256, _mm256_mullo_epi32, _mm256_or_si256, _mm256_set1_epi32, _mm256_setr_epi32,
     _mm256_sllv_epi32, _mm256_srli_epi32, _mm256_storeu_si256, _mm256_testc_si256, _mm512_loadu_si512,
-    _mm512_mask_set1_epi64, _mm512_mask_testn_epi64_mask, _mm512_or_si512, _mm512_permutexvar_epi64,
-    _mm512_rolv_epi64, _mm512_set1_epi64, _mm512_setr_epi64, _mm512_setzero_si512, _mm512_sllv_epi64,
-    _mm512_srlv_epi64, _mm512_storeu_si512, _mm512_ternarylogic_epi64,
+    _mm512_mask_set1_epi64, _mm512_mask_testn_epi64_mask, _mm512_permutexvar_epi64, _mm512_rolv_epi64,
+    _mm512_set1_epi64, _mm512_setr_epi64, _mm512_srlv_epi64,
 };
 
 use super::found::{Found, has_avx2, has_avx512};
-use crate::block::{
-    Blocks, SPLIT_FACTORS, SPREAD_POSITIONS, Word, spread_contains, spread_insert, spread_position,
-};
+use crate::block::{Blocks, SPLIT_FACTORS, SPREAD_POSITIONS, Word, spread_contains, spread_insert};
 
 /// Proof that this processor has AVX2, BMI1 and BMI2.
 #[derive(Clone, Copy, Debug)]
@@ -93,30 +90,6 @@ fn spread_contains_avx512(block: &[u8; 64], word: Word, count: u32) -> bool {
     _mm512_mask_testn_epi64_mask(lanes, words, bits) == 0
 }
 
-/// One lane a word: each position is offered to all words, less the number of their first bit, and a shift by 64 or more leaves nothing.
-///
-/// No word is written twice, so that none waits for another: without vectors, two positions share a word nine times out of ten.
-#[inline]
-#[target_feature(enable = "avx512f,avx2,bmi1,bmi2")]
-fn spread_insert_avx512(block: &mut [u8; 64], word: Word, count: u32) {
-    /// The truth table of `(a & b) ^ c`.
-    const PICK: i32 = 0b0110_1010;
-    let (field, one) = (_mm512_set1_epi64(511), _mm512_set1_epi64(1));
-    let first_bits = _mm512_setr_epi64(0, 64, 128, 192, 256, 320, 384, 448);
-    let mut mask = _mm512_setzero_si512();
-    for i in 0..count.min(SPREAD_POSITIONS) {
-        let position = _mm512_set1_epi64(spread_position(word, i).cast_signed());
-        // Both have nine bits, so that the difference without borrow is below 64 exactly where the upper three agree.
-        let bits = _mm512_ternarylogic_epi64::<PICK>(position, field, first_bits);
-        mask = _mm512_or_si512(mask, _mm512_sllv_epi64(one, bits));
-    }
-    // SAFETY: (1) the 64 bytes are behind an exclusive reference. (2) Neither load nor store needs alignment.
-    unsafe {
-        let old = _mm512_loadu_si512(block.as_ptr().cast());
-        _mm512_storeu_si512(block.as_mut_ptr().cast(), _mm512_or_si512(old, mask));
-    }
-}
-
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 fn with_avx2<R>(work: impl FnOnce() -> R) -> R {
@@ -180,8 +153,7 @@ impl Blocks for Avx512 {
 
     #[inline]
     fn spread_insert(self, block: &mut [u8; 64], word: Word, count: u32) {
-        // SAFETY: (1) an `Avx512` is made only by `detect`, after all features of the function were found.
-        unsafe { spread_insert_avx512(block, word, count) }
+        spread_insert(block, word, count);
     }
 
     #[inline]
