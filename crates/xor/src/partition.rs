@@ -147,6 +147,9 @@ pub(crate) struct Bins {
     loaders: Vec<Loader>,
     /// Words of each bin; `None` if each has room for exactly the digests that were counted.
     size: Option<usize>,
+    /// Where the first bin of each place in the memory begins, if they have been counted. The counts stay as they are, so that
+    /// the same bins can be filled again when words have been removed.
+    begins: Vec<usize>,
     /// Digests.
     len: u64,
     /// Places in the memory.
@@ -175,7 +178,8 @@ impl Bins {
             let end = loader.next[at];
             let begin = match self.size {
                 Some(size) => (at * parts + part) * size,
-                None => end - index(loader.counts[place]),
+                None if part == 0 => self.begins[at],
+                None => self.loaders[part - 1].next[at],
             };
             begin..end
         })
@@ -192,8 +196,14 @@ impl Bins {
         for loader in &mut self.loaders {
             reserve(&mut loader.next, places.len() + 1)?;
         }
+        if size.is_none() {
+            reserve(&mut self.begins, places.len())?;
+        }
         let mut end = 0;
         for place in places.clone() {
+            if size.is_none() {
+                self.begins.push(end);
+            }
             for loader in &mut self.loaders {
                 loader.next.push(end);
                 end += size.unwrap_or_else(|| index(loader.counts[place]));
@@ -251,13 +261,11 @@ impl Bins {
         let kept = keep(&mut words[begin..end]);
         let size = self.size;
         for (part, loader) in self.loaders.iter_mut().enumerate() {
-            let len = if part == 0 { kept } else { 0 };
-            if let Some(size) = size {
-                loader.next[at] = begin + part * size + len;
-            } else {
-                loader.counts[place] = len as u64;
-                loader.next[at] = begin + len;
-            }
+            loader.next[at] = match size {
+                Some(size) if part > 0 => begin + part * size,
+                // The other bins are empty and begin where the first ends.
+                _ => begin + kept,
+            };
         }
         kept
     }
@@ -289,8 +297,11 @@ impl Partition {
         limit: u64,
         table: u64,
     ) -> Result<(), BuildError> {
-        let lists = (threads as u64).saturating_mul(16).saturating_mul(places + 1);
+        let lists = (threads as u64).saturating_mul(16).saturating_add(8).saturating_mul(places + 1);
         check_limit(table.saturating_add(lists), limit)?;
+        if limit < u64::MAX {
+            reserve(&mut self.bins.begins, index(places))?;
+        }
         self.bins.loaders.resize_with(threads, Loader::default);
         self.bins.loaders.iter_mut().try_for_each(|loader| {
             if limit < u64::MAX {
@@ -306,7 +317,7 @@ impl Partition {
 
     pub(crate) fn bytes_of_lists(&self) -> u64 {
         let lists = self.bins.loaders.iter().map(|loader| loader.counts.capacity() + loader.next.capacity());
-        8 * lists.sum::<usize>() as u64
+        8 * (self.bins.begins.capacity() + lists.sum::<usize>()) as u64
     }
 
     /// Decides how large bins are: from the number of digests, or `exactly`, from a pass over them.
@@ -418,6 +429,31 @@ mod tests {
             .collect();
         words.sort_unstable();
         words
+    }
+
+    /// Bins that were counted can be filled again after words have been removed.
+    #[test]
+    fn places_are_filled_again_after_a_removal() {
+        let digests: Vec<_> = (0..4_000).map(|i| Digest::new(i % 3_900).remix(9)).collect();
+        let cut = HighBits(4);
+        for threads in if cfg!(feature = "rayon") { vec![1, 2, 5] } else { vec![1] } {
+            let mut partition = Partition::default();
+            partition.reserve(threads, cut.places(), u64::MAX, 0).unwrap();
+            let input = Input { source: &digests[..], hash_seed: 3, cut };
+            partition.prepare(&input, true).unwrap();
+            for _ in 0..3 {
+                partition.load(&input, 0..16).unwrap();
+                for place in 0..16 {
+                    let mut words: Vec<u64> =
+                        partition.slices(place).flatten().map(|&raw| u64::from_le_bytes(raw)).collect();
+                    words.sort_unstable();
+                    assert_eq!(words, words_of(&digests, cut, place as u64), "place {place}");
+                    let Partition { bins, words: memory, .. } = &mut partition;
+                    bins.retain(place, memory.get_mut(), |words| keep_distinct(words, &mut []));
+                }
+                partition.is_loaded = false;
+            }
+        }
     }
 
     /// Every word is in its place once, whether bins are counted or not, and with several parts.
