@@ -17,7 +17,7 @@ const MASK: u64 = 0x9E37_79B9_7F4A_7C15;
 pub const MOST_PROBES: usize = 64;
 
 /// Keys, or probes, that are looked at together.
-pub const LANES: usize = 8;
+pub use crate::lanes::LANES;
 
 /// The factors that make the states after 1, 2, ... steps out of the first; as many more as make any eight from a probe on.
 pub const FACTORS: [u64; MOST_PROBES + LANES] = {

@@ -4,7 +4,7 @@ use crate::block::{Blocks, Word};
 use crate::columns::Columns;
 use crate::lanes::{LANES, Lanes};
 use crate::line::Lines;
-use crate::probe::{Field, LANES};
+use crate::probe::Field;
 use crate::rank_select::Select;
 
 /// Proof of a fast PDEP instruction; here it cannot exist.
@@ -247,7 +247,7 @@ pub enum Gather {}
 
 /// Eight states of probes; here they cannot exist.
 #[derive(Clone, Copy, Debug)]
-pub enum States {}
+pub struct States(Gather);
 
 impl Gather {
     /// Always `None`.
