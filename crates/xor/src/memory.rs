@@ -73,7 +73,7 @@ impl Words {
     }
 
     /// For threads that write at once.
-    #[cfg(feature = "rayon")]
+    #[cfg(all(feature = "rayon", not(loom), target_has_atomic = "64"))]
     pub(crate) fn shared(&mut self) -> &[core::sync::atomic::AtomicU64] {
         self.table.words_shared()
     }

@@ -75,7 +75,7 @@ impl Put for Cell<Raw> {
     }
 }
 
-#[cfg(feature = "rayon")]
+#[cfg(all(feature = "rayon", not(loom), target_has_atomic = "64"))]
 impl Put for core::sync::atomic::AtomicU64 {
     #[inline]
     fn put(&self, raw: Raw) {
@@ -387,18 +387,17 @@ impl Partition {
         first: u64,
     ) -> Result<(), SourceError<S::Error>> {
         let loaders = &mut self.bins.loaders;
-        if let [loader] = &mut loaders[..] {
-            let words = Cell::from_mut(self.words.get_mut()).as_slice_of_cells();
-            return loader.write(input, 0, 1, first, words);
-        }
-        #[cfg(feature = "rayon")]
-        {
-            let (parts, words) = (loaders.len(), self.words.shared());
-            for_each(loaders, 0, &|part, loader: &mut Loader| {
+        let parts = loaders.len();
+        #[cfg(all(feature = "rayon", not(loom), target_has_atomic = "64"))]
+        if parts > 1 {
+            let words = self.words.shared();
+            return for_each(loaders, 0, &|part, loader: &mut Loader| {
                 loader.write(input, part, parts, first, words)
-            })?;
+            });
         }
-        Ok(())
+        // One part, or several of which one thread writes one after the other.
+        let words = Cell::from_mut(self.words.get_mut()).as_slice_of_cells();
+        (0..).zip(loaders).try_for_each(|(part, loader)| loader.write(input, part, parts, first, words))
     }
 
     /// The words of a place that is in the memory.
