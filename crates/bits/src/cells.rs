@@ -34,19 +34,21 @@ use crate::lanes::Lanes;
 use crate::packed::Packed;
 use crate::word::{index, load_u64};
 
-/// A way to read the integers of a packed table.
+/// A way to read the integers of a packed table: [`Whole`] for those of 8, 16 or 32 bits, [`Packed`] for every width. Their
+/// numbers have to be below 2^58.
 pub trait Cells: Copy {
     /// Integer `i` of `bytes` in the lowest bits; what is above them is anything. One load.
     ///
     /// # Panics
-    /// If the integer is not inside `bytes`, or, unless it has a whole number of bytes, the eight bytes from its first one on
-    /// are not.
+    /// Of [`Whole`]: if the integer is not inside `bytes`. Of [`Packed`], at any width: if the eight bytes from its first one
+    /// on are not.
     fn read(self, bytes: &[u8], i: u64) -> u64;
 
     /// As [`read`](Cells::read), of eight integers. Their bits have to lie below 2^64, and their numbers below 2^32.
     ///
     /// # Panics
-    /// If the eight bytes from the first one of an integer on are not inside `bytes`.
+    /// Of [`Whole`]: if the word of eight bytes that an integer is in, which begins at a multiple of eight bytes, is not inside
+    /// `bytes`. Of [`Packed`], at any width: if the eight bytes from the first one of an integer on are not.
     fn read_lanes<L: Lanes>(self, lanes: L, bytes: &[u8], i: L::Vector) -> L::Vector;
 
     /// The lowest bits, as many as an integer has.
@@ -60,10 +62,18 @@ pub trait Cells: Copy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Whole<const BYTES: usize>;
 
+impl<const BYTES: usize> Whole<BYTES> {
+    /// Binary logarithm of the bytes of an integer. Any other number of bytes does not compile, whichever method is used.
+    const SHIFT: u32 = {
+        assert!(BYTES == 1 || BYTES == 2 || BYTES == 4, "integers of 1, 2 or 4 bytes");
+        BYTES.trailing_zeros()
+    };
+}
+
 impl<const BYTES: usize> Cells for Whole<BYTES> {
     #[inline]
     fn read(self, bytes: &[u8], i: u64) -> u64 {
-        const { assert!(BYTES == 1 || BYTES == 2 || BYTES == 4) };
+        const { _ = Self::SHIFT };
         // The number of integers is computed once for all reads of a table, and their numbers are compared as they are.
         let (integers, _) = bytes.as_chunks::<BYTES>();
         let mut word = [0; 8];
@@ -73,7 +83,7 @@ impl<const BYTES: usize> Cells for Whole<BYTES> {
 
     #[inline(always)]
     fn read_lanes<L: Lanes>(self, lanes: L, bytes: &[u8], i: L::Vector) -> L::Vector {
-        let first = lanes.shl(i, BYTES.trailing_zeros());
+        let first = lanes.shl(i, Self::SHIFT);
         // The word of eight that the integer is in, so that no read touches two cache lines.
         let words = lanes.gather(bytes, lanes.and(first, lanes.splat(!7)));
         lanes.shr_each(words, lanes.shl(lanes.and(first, lanes.splat(7)), 3))
@@ -81,12 +91,12 @@ impl<const BYTES: usize> Cells for Whole<BYTES> {
 
     #[inline]
     fn mask(self) -> u64 {
-        u64::MAX >> (64 - 8 * BYTES)
+        u64::MAX >> (64 - (8 << Self::SHIFT))
     }
 
     #[inline]
     fn first_byte(self, i: u64) -> u64 {
-        i << BYTES.trailing_zeros()
+        i << Self::SHIFT
     }
 }
 
