@@ -9,10 +9,8 @@ use amq_xor::{BinaryFuse3, BinaryFuse4, Build, Builder, XorFilter};
 
 /// Every class of sizes: few keys, where chance decides; one shard; several; short segments and long ones; and the sizes
 /// at which published segments fail.
-const SIZES: [u64; 15] = [
-    2, 10, 100, 1_000, 3_000, 10_000, 11_190, 11_480, 11_521, 30_000, 68_000, 100_000, 300_000, 1_000_000,
-    2_000_000,
-];
+const SIZES: [u64; 14] =
+    [2, 10, 100, 1_000, 3_000, 10_000, 11_190, 11_480, 11_521, 30_000, 68_000, 100_000, 300_000, 1_000_000];
 
 fn study<F: Build>(n: u64, sets: u64) -> String {
     let mut builder = Builder::new();

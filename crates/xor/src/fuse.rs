@@ -35,8 +35,9 @@ pub type BinaryFuse4<S = Table> = BinaryFuse<4, S>;
 ///
 /// - **Lookup:** `K` reads, for members and others alike, and no branch that depends on them.
 /// - **Build:** linear, with [`MAX_ATTEMPTS`] attempts at most. Duplicate digests are ignored.
-/// - **Peak memory of the build:** 8 bytes for each digest given, the table, and some MiB for the segments being
-///   peeled.
+/// - **Peak memory of the build:** with one thread, 8 bytes for each digest given, the table, and some MiB for the
+///   segments being peeled. Bins have room for their share s of the digests and 6 √s + 16 more, in each segment and for each
+///   thread, 8 bytes each.
 /// - **Size:** as published, which for few keys is more than the large tables' share: 1.41 cells a key at 1,000
 ///   keys and 1.28 at 10,000 (`K` = 3). Segments are shorter than published where that makes builds succeed
 ///   sooner or stay in the cache.

@@ -29,10 +29,12 @@ use crate::wish::R;
 /// Graf, Lemire, *Xor filters: faster and smaller than Bloom and cuckoo filters*, ACM JEA 2020.
 ///
 /// - **Lookup:** three reads, for members and others alike, and no branch that depends on them. Above 68,000
-///   keys one more, of a directory of 8 bytes for 34,000 to 68,000 keys (half of that with r = 15 to 17).
+///   keys (36,500 with r = 15 to 17) one more, of a directory of 8 bytes for 34,000 to 68,000 keys (half as many with
+///   r = 15 to 17).
 /// - **Build:** linear, with [`MAX_ATTEMPTS`] attempts at most for each shard. Duplicate digests are ignored.
-/// - **Peak memory of the build:** 8 bytes for each digest given, the table, and some MiB for the shard being
-///   built; less with a [`Builder`] that has a limit.
+/// - **Peak memory of the build:** with one thread, 8 bytes for each digest given, the table, and some MiB for the
+///   shard being built. Bins have room for their share s of the digests and 6 √s + 16 more, in each shard and for each thread,
+///   8 bytes each; and each thread builds a shard of its own. Less with a [`Builder`] that has a limit.
 /// - **No keys:** a table of zeros. Like every xor filter it answers `true` at the rate 2^-r, for digests
 ///   whose fingerprint is 0.
 ///
