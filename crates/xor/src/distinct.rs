@@ -20,16 +20,14 @@ pub(crate) fn keep_distinct(words: &mut [Raw], table: &mut [Raw]) -> usize {
     let mut len = 0;
     for i in 0..words.len() {
         words[len] = words[i];
-        match is_new(words[i], table, shift, &mut steps) {
-            Some(is_new) => len += usize::from(is_new),
-            None => {
-                // What is kept so far, and what is left.
-                words.copy_within(i.., len);
-                let left = len + (words.len() - i);
-                len = keep_distinct_by_sorting(&mut words[..left]);
-                break;
-            }
-        }
+        let Some(is_new) = is_new(words[i], table, shift, &mut steps) else {
+            // What is kept so far, and what is left.
+            words.copy_within(i.., len);
+            let left = len + (words.len() - i);
+            len = keep_distinct_by_sorting(&mut words[..left]);
+            break;
+        };
+        len += usize::from(is_new);
     }
     table.fill([0; 8]);
     len
