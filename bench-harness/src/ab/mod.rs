@@ -3,7 +3,7 @@
 //! Both builds first verify every filter. Then, repetition by repetition, a process of each build times all filters of a group:
 //! base first or new first by chance, each as often as the other. Keys, seeds and the order of the filters within a repetition
 //! are the same in both, so that a repetition is a pair which differs in the code alone, and what the machine does from one
-//! minute to the next is in both halves of it. [`compare`](crate::compare) judges the pairs.
+//! minute to the next is in both halves of it. [`compare`] judges the pairs.
 
 pub mod handshake;
 

@@ -2,7 +2,7 @@
 //!
 //! [`config`] says which are run; [`schedule`] runs each filter at each point of them in a [`child`] process with a deadline and
 //! a memory limit; the other modules are what is measured there. What was found is a
-//! [`Record`](crate::store::study::Record), one line of the stored samples, and `studies.csv` is derived from them.
+//! [`Record`], one line of the stored samples, and `studies.csv` is derived from them.
 //!
 //! The filters of a study are measured one after the other, not beside each other: what a study compares is one filter with
 //! itself (at another load, in another cache), and times of two filters only by their order of magnitude. Keys are generated

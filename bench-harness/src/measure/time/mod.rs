@@ -1,4 +1,4 @@
-//! Timing: one pass of one filter does every workload once, on fresh tables. [`changes`] has those that change it.
+//! Timing: one pass of one filter does every workload once, on fresh tables. `changes` has those that change it.
 
 mod changes;
 

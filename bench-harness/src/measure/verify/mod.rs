@@ -1,7 +1,7 @@
 //! The gate before timing: a filter is built and has to keep every promise. One that loses a key has no times, it has a
 //! defect.
 //!
-//! [`built`] is about a filter as it was built, [`changes`] about what may be done to it then.
+//! `built` is about a filter as it was built, `changes` about what may be done to it then.
 
 mod built;
 mod changes;

@@ -1,6 +1,6 @@
 //! The keys of a run: generated ones, or those of a file; and of each group its members and absent keys, as digests.
 //!
-//! [`source`] says where they come from, [`file`] reads them; [`material`] is what measuring processes get.
+//! [`source`] says where they come from, [`mod@file`] reads them; [`material`] is what measuring processes get.
 
 pub mod file;
 pub mod material;
