@@ -25,10 +25,7 @@ const RARE: f64 = 1e-30;
 /// without blocks. Costs k³ · (keys in the fullest blocks) multiplications, some 10^4 for k = 8 and cache-line blocks; meant for
 /// blocks of up to a few pages.
 pub fn fpr(n: u64, blocks: u64, block_bits: u64, k: u32) -> f64 {
-    if blocks == 1 {
-        return bloom::fpr_exact(block_bits, n, k);
-    }
-    ByKeys::of_block(block_bits, k).mean(block_law(n, blocks).as_ref())
+    Blocks::new(block_bits).fpr(&Keys::new(n, blocks), k)
 }
 
 /// [`fpr`] for very many blocks: i ~ Poisson(`keys_per_block`), where keys per block = block bits / bits a key.
@@ -52,13 +49,14 @@ pub fn fpr_usual(keys_per_block: f64, block_bits: u64, k: u32) -> f64 {
 /// The k in 1..=64 with the lowest [`fpr`]: below the Bloom filter's best, because blocks vary.
 pub fn best_k(n: u64, blocks: u64, block_bits: u64) -> u32 {
     let start = bloom::best_k_at(block_bits as f64 * blocks as f64 / n.max(1) as f64);
-    Blocks::new(block_bits).downhill(n, blocks, start).0
+    Blocks::new(block_bits).downhill(n, blocks, start, 0.0).0
 }
 
-/// The fewest blocks, with their best k, at which [`fpr`] is at most `target` for `n` keys.
+/// The fewest blocks at which some k brings [`fpr`] to at most `target` for `n` keys, and the least such k there.
 ///
-/// Exact to the block up to about a million blocks, to a part in a million beyond. Costs three or four evaluations of
-/// [`fpr`], one for each k that is tried. `n` = 0 is sized as 1. `None`: see the module [`theory`](super), or `block_bits` is 0.
+/// So a small filter, whose one block is more than enough, makes few probes. Exact to the block up to about a million blocks, to a part in
+/// a million beyond. Costs a few evaluations of [`fpr`], one for each k that is tried. `n` = 0 is sized as 1. `None`: see the module
+/// [`theory`](super), or `block_bits` is 0.
 pub fn smallest_blocks(n: u64, target: f64, block_bits: u64) -> Option<(u64, u32)> {
     if block_bits == 0 {
         return None;
@@ -67,11 +65,16 @@ pub fn smallest_blocks(n: u64, target: f64, block_bits: u64) -> Option<(u64, u32
     let start = bloom::bits_for_fpr(n, target)?.div_ceil(block_bits);
     let mut hint = bloom::best_k_at(bloom::bits_per_key(target));
     let mut rates = Blocks::new(block_bits);
-    fewest_blocks(start, |blocks| {
-        let (k, rate) = rates.downhill(n, blocks, hint);
+    let (blocks, mut k) = fewest_blocks(start, |blocks| {
+        let (k, rate) = rates.downhill(n, blocks, hint, target);
         hint = k;
         (rate <= target).then_some(k)
-    })
+    })?;
+    let keys = Keys::new(n, blocks);
+    while k > 1 && rates.fpr(&keys, k - 1) <= target {
+        k -= 1;
+    }
+    Some((blocks, k))
 }
 
 /// Σ Binomial(i) (1-(31/32)^i)^8: the mean rate of `blocks` split blocks, 8 words of 32 bits with one probe in each.
@@ -166,6 +169,18 @@ fn rounds(most: u64, full: f64) -> usize {
     super::ceil_to_size(full.min(most as f64)).and_then(|rounds| usize::try_from(rounds).ok()).unwrap_or(0)
 }
 
+/// The keys of a block: all of them in a single one, or a law.
+enum Keys {
+    OneBlock(u64),
+    Blocks(Option<Window>),
+}
+
+impl Keys {
+    fn new(n: u64, blocks: u64) -> Self {
+        if blocks == 1 { Self::OneBlock(n) } else { Self::Blocks(block_law(n, blocks)) }
+    }
+}
+
 /// The rates of blocks of one size, for each k that was asked for.
 struct Blocks<F> {
     tabulate: fn(u64, u32) -> ByKeys<F>,
@@ -180,7 +195,12 @@ impl Blocks<()> {
 }
 
 impl<F: Fn(u64) -> Vec<f64>> Blocks<F> {
-    fn fpr(&mut self, law: Option<&Window>, k: u32) -> f64 {
+    fn fpr(&mut self, keys: &Keys, k: u32) -> f64 {
+        let law = match keys {
+            // One rate is cheaper than a table of them.
+            Keys::OneBlock(n) => return bloom::fpr_exact(self.block_bits, *n, k),
+            Keys::Blocks(law) => law.as_ref(),
+        };
         let at = self.by_k.iter().position(|&(tabulated, _)| tabulated == k).unwrap_or_else(|| {
             self.by_k.push((k, (self.tabulate)(self.block_bits, k)));
             self.by_k.len() - 1
@@ -188,13 +208,15 @@ impl<F: Fn(u64) -> Vec<f64>> Blocks<F> {
         self.by_k[at].1.mean(law)
     }
 
-    /// The k near `start` with the lowest rate, and that rate.
-    fn downhill(&mut self, n: u64, blocks: u64, start: u32) -> (u32, f64) {
-        let law = block_law(n, blocks);
-        let mut best = (start, self.fpr(law.as_ref(), start));
+    /// The first k on the way from `start` to the lowest rate whose rate is at most `target`, or the one with the lowest rate; and its rate.
+    fn downhill(&mut self, n: u64, blocks: u64, start: u32, target: f64) -> (u32, f64) {
+        let keys = Keys::new(n, blocks);
+        let mut best = (start, self.fpr(&keys, start));
         for towards in [-1, 1] {
-            while let Some(k) = best.0.checked_add_signed(towards).filter(|k| (1..=MOST_PROBES).contains(k)) {
-                let rate = self.fpr(law.as_ref(), k);
+            while best.1 > target
+                && let Some(k) = best.0.checked_add_signed(towards).filter(|k| (1..=MOST_PROBES).contains(k))
+            {
+                let rate = self.fpr(&keys, k);
                 if rate >= best.1 {
                     break;
                 }
@@ -307,6 +329,7 @@ mod tests {
             for target in [0.3, 0.01, 1e-4] {
                 let (blocks, k) = smallest_blocks(n, target, 512).unwrap();
                 assert!(fpr(n, blocks, 512, k) <= target, "{n} {target} {blocks} {k}");
+                assert!(k == 1 || fpr(n, blocks, 512, k - 1) > target, "{n} {target} {blocks} {k}");
                 let fewer = blocks - 1;
                 assert!(fewer == 0 || fpr(n, fewer, 512, best_k(n, fewer, 512)) > target, "{n} {target}");
                 let blocks = smallest_split_blocks(n, target).unwrap();

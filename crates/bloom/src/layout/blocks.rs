@@ -33,7 +33,7 @@ pub trait BlockKind: Sealed + Copy + Debug + Eq + Hash + Send + Sync + 'static {
     /// The positions of `digest` in the block whose first position is `first`.
     fn positions(digest: Digest, first: u64) -> Self::Positions;
 
-    /// The fewest blocks, and their best k, for `n` keys at a mean rate of `fpr`.
+    /// The fewest blocks for `n` keys at a mean rate of at most `fpr`, and the least k that reaches it there.
     fn smallest(n: u64, fpr: f64) -> Option<(u64, u32)>;
 
     /// The k with the lowest rate.
@@ -177,7 +177,7 @@ impl<B: BlockKind> Places for BlockLayout<B> {
         B::fpr(n.min(MOST_KEYS), self.blocks, self.k)
     }
 
-    /// - `Fpr`: the fewest blocks, with their best k, at which the exact mean is at most ε.
+    /// - `Fpr`: the fewest blocks at which some k brings the exact mean to at most ε, and the least such k.
     /// - `Shape`: k = r, and as many blocks as half-full positions at capacity/α keys take, rounded up.
     /// - `BitsPerKey`: as many whole blocks as that buys, at least one, and the best k for them.
     fn for_spec(spec: &Spec, width: u32) -> Result<(Self, f64), SpecError> {
