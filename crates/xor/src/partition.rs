@@ -311,6 +311,12 @@ impl Partition {
         })
     }
 
+    /// Gives the memory of the words back if it is more than this.
+    pub(crate) fn release_above(&mut self, bytes: u64) {
+        self.is_loaded &= self.words.bytes() <= bytes;
+        self.words.release_above(bytes);
+    }
+
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes_of_lists() + self.words.bytes()
     }

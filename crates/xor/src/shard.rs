@@ -37,16 +37,17 @@ pub(crate) struct Largest {
     pub(crate) bytes: u64,
 }
 
-/// What came of a shard, or of several.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    Built,
+/// Why a shard, or the worst of several, is not built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Failure {
+    /// It takes a third of so many cells, for which there is no room yet.
+    Crowded { third: u64 },
     /// No hash function that may be tried peels.
     Stuck,
 }
 
 impl Worker {
-    /// Makes room for the largest shard. A longer one is [`Stuck`](Outcome::Stuck).
+    /// Makes room for the largest shard. A longer one is [`Crowded`](Failure::Crowded).
     pub(crate) fn reserve(&mut self, shard: Largest) -> Result<(), BuildError> {
         self.longest = shard.third;
         self.peeler.reserve(3 * shard.third)?;
@@ -87,7 +88,7 @@ impl Worker {
         size: Size,
         rotations: u32,
         out: &mut [u8],
-    ) -> Result<Shard, Outcome> {
+    ) -> Result<Shard, Failure> {
         let given = slices.clone().map(<[Raw]>::len).sum::<usize>();
         let mut removes = self.expects_duplicates || share.third(given as u64) > self.longest;
         let mut rotation = 0;
@@ -95,7 +96,8 @@ impl Worker {
             let len = if removes { self.keep_distinct(slices.clone()) } else { given };
             let third = share.third(len as u64);
             if third > self.longest {
-                break;
+                // What nobody can index is beyond any memory.
+                return Err(if third > Thirds::MAX { Failure::Stuck } else { Failure::Crowded { third } });
             }
             let graph = Thirds::new(third, rotation);
             let is_built = if removes {
@@ -115,7 +117,7 @@ impl Worker {
                 rotation += 1;
             }
         }
-        Err(Outcome::Stuck)
+        Err(Failure::Stuck)
     }
 
     /// Copies the distinct words to the front of the order, and returns how many they are.

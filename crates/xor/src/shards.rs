@@ -15,7 +15,7 @@ use amq::{BuildError, attempt_seed};
 use crate::construction::{Built, Construction};
 use crate::memory::{check_limit, index, zeros};
 use crate::partition::{HighBits, Input, Partition};
-use crate::shard::{Largest, Outcome, Worker};
+use crate::shard::{Failure, Largest, Worker};
 use crate::sizing::{Share, Size};
 use crate::source::{Source, SourceError};
 use crate::thirds::Thirds;
@@ -89,7 +89,7 @@ impl<S: Source + ?Sized> Construction<'_, S, Size> {
                 pass =
                     Pass { keys, share: self.size.share(keys), work: Work::Build, is_counted: true, ..pass };
             }
-            if self.pass(memory, table, &pass)? == Outcome::Built {
+            if self.pass(memory, table, &pass)? {
                 self.size.write_directory(&memory.shards, table);
                 let rotation = memory.shards.iter().map(|shard| shard.rotation).max().unwrap_or(0);
                 return Ok(Built {
@@ -108,18 +108,22 @@ impl<S: Source + ?Sized> Construction<'_, S, Size> {
         Err(BuildError::Exhausted { alpha, threshold: PEELING_THRESHOLD_3, attempts }.into())
     }
 
-    /// Goes through all shards: at once, or, with a limit, as many at a time as it allows.
+    /// Goes through all shards: at once, or, with a limit, as many at a time as it allows. `false` if one of them does not
+    /// peel.
+    ///
+    /// Where distinct digests crowd in a shard, as only those do that somebody chose for the seed, the round is repeated with
+    /// the memory that the largest of its shards takes.
     fn pass(
         &self,
         memory: &mut Memory,
         table: &mut [u8],
         pass: &Pass<'_, S>,
-    ) -> Result<Outcome, SourceError<S::Error>> {
+    ) -> Result<bool, SourceError<S::Error>> {
         let shards = memory.shards.len();
-        let (mut begin, mut written) = (0, 0);
+        let (mut begin, mut written, mut crowded) = (0, 0, 0);
         while begin < shards {
             let places = if self.counts() {
-                let end = self.end_of_round(memory, table.len() as u64, begin, pass)?;
+                let end = self.end_of_round(memory, table.len() as u64, begin, pass, crowded)?;
                 begin..end
             } else {
                 0..shards
@@ -132,25 +136,31 @@ impl<S: Source + ?Sized> Construction<'_, S, Size> {
                 largest = largest.max(given);
                 *planned = if pass.is_counted { lens[place].len } else { given };
             }
-            let largest = self.largest(pass, largest);
+            let largest = self.largest(pass, largest, crowded);
             memory.workers.iter_mut().try_for_each(|worker| worker.reserve(largest))?;
             let used = self.size.first_byte(written);
             let (partition, part) = memory.part(places.clone(), &mut table[index(used)..]);
             match pass.run(partition, part, self.size) {
-                Ok(_) => {}
-                Err(outcome) => return Ok(outcome),
+                Ok(cells) => {
+                    written += cells;
+                    begin = places.end;
+                }
+                Err(Failure::Crowded { third }) => {
+                    // Shards behind it may have been built where they do not stay.
+                    table[index(used)..].fill(0);
+                    crowded = third;
+                }
+                Err(Failure::Stuck) => return Ok(false),
             }
-            written += memory.shards[places.clone()].iter().map(|shard| shard.third).sum::<u64>();
-            begin = places.end;
         }
-        Ok(Outcome::Built)
+        Ok(true)
     }
 
     /// What the largest shard takes, if it has so many digests. Where it has far more than its share, most are copies, and
-    /// nothing is sized by them.
-    fn largest(&self, pass: &Pass<'_, S>, given: u64) -> Largest {
+    /// nothing is sized by them; unless a third of `crowded` cells has turned out to be needed.
+    fn largest(&self, pass: &Pass<'_, S>, given: u64, crowded: u64) -> Largest {
         let keys = given.min(2 * (pass.keys >> self.size.bits()) + 64);
-        let third = pass.share.third(keys).min(Thirds::MAX);
+        let third = pass.share.third(keys).clamp(crowded, Thirds::MAX);
         let bytes = if pass.work == Work::Build { self.size.scratch_bytes(third) } else { 0 };
         Largest { third, given, bytes }
     }
@@ -162,12 +172,13 @@ impl<S: Source + ?Sized> Construction<'_, S, Size> {
         table: u64,
         begin: usize,
         pass: &Pass<'_, S>,
+        crowded: u64,
     ) -> Result<usize, BuildError> {
         let bins = &memory.partition.bins;
         let largest = (0..memory.shards.len()).map(|place| bins.room(place) as u64).max().unwrap_or(0);
         // One word more for each thread, where it writes what belongs to later rounds.
         let spare = self.threads as u64;
-        let fixed = memory.bytes_with(self.largest(pass, largest)) + table;
+        let fixed = memory.bytes_with(self.largest(pass, largest, crowded)) + table;
         let room = self.limit.saturating_sub(fixed) / 8;
         check_limit(fixed + 8 * (largest + spare), self.limit)?;
         let (mut end, mut sum) = (begin, spare);
@@ -175,7 +186,7 @@ impl<S: Source + ?Sized> Construction<'_, S, Size> {
             sum += memory.partition.bins.room(end) as u64;
             end += 1;
         }
-        memory.partition.words.release_above(8 * room);
+        memory.partition.release_above(8 * room);
         Ok(end)
     }
 }
@@ -195,7 +206,7 @@ struct Pass<'a, S: Source + ?Sized> {
 
 impl<S: Source + ?Sized> Pass<'_, S> {
     /// Does a part, in parallel if it has several workers. Returns the cells of a third that it took.
-    fn run(&self, partition: &Partition, part: Part<'_>, size: Size) -> Result<u64, Outcome> {
+    fn run(&self, partition: &Partition, part: Part<'_>, size: Size) -> Result<u64, Failure> {
         let Part { workers, first, planned, shards, out } = part;
         if let [worker] = workers {
             return self.run_alone(partition, worker, first, shards, out, size);
@@ -218,7 +229,11 @@ impl<S: Source + ?Sized> Pass<'_, S> {
             out: right_out,
         };
         let (left, right) = join(|| self.run(partition, left, size), || self.run(partition, right, size));
-        let (left, right) = (left?, right?);
+        let (left, right) = match (left, right) {
+            (Ok(left), Ok(right)) => (left, right),
+            (Err(left), Err(right)) => return Err(left.max(right)),
+            (Err(failure), Ok(_)) | (Ok(_), Err(failure)) => return Err(failure),
+        };
         if self.work == Work::Build && left < cells {
             // Digests were repeated: what is behind moves up.
             let (from, to) = (index(size.first_byte(left)), boundary + index(size.first_byte(right)));
@@ -236,8 +251,8 @@ impl<S: Source + ?Sized> Pass<'_, S> {
         shards: &mut [Shard],
         out: &mut [u8],
         size: Size,
-    ) -> Result<u64, Outcome> {
-        let mut begin = 0;
+    ) -> Result<u64, Failure> {
+        let (mut begin, mut crowded) = (0, None);
         for (place, shard) in (first..).zip(shards) {
             let slices = partition.slices(place);
             if self.work == Work::Count {
@@ -245,10 +260,17 @@ impl<S: Source + ?Sized> Pass<'_, S> {
                 continue;
             }
             let from = index(size.first_byte(begin));
-            *shard = worker.build(&slices, self.share, size, self.rotations, &mut out[from..])?;
-            begin += shard.third;
+            match worker.build(&slices, self.share, size, self.rotations, &mut out[from..]) {
+                Ok(built) => {
+                    *shard = built;
+                    begin += built.third;
+                }
+                Err(Failure::Stuck) => return Err(Failure::Stuck),
+                // On to the next, so that one repetition is enough for all.
+                failure => crowded = crowded.max(failure.err()),
+            }
         }
-        Ok(begin)
+        crowded.map_or(Ok(begin), Err)
     }
 }
 

@@ -99,7 +99,7 @@ impl<S: Source + ?Sized, const K: usize> Construction<'_, S, Size<K>> {
             + 8 * words
             + table;
         check_limit(needed, self.limit)?;
-        memory.partition.words.release_above(self.limit - (needed - 8 * words));
+        memory.partition.release_above(self.limit - (needed - 8 * words));
         memory.peeler.reserve(ring)?;
         memory.partition.load(input, 0..index(graph.places()))
     }
