@@ -75,6 +75,23 @@ impl<'a, const WIDTH: u32> Field<'a, WIDTH> {
         fits.then_some(Self { bytes, m: needed })
     }
 
+    /// The table and the number of its positions.
+    #[cfg_attr(not(all(target_arch = "x86_64", feature = "std")), expect(dead_code, reason = "for vectors"))]
+    #[inline]
+    pub(crate) fn into_parts(self) -> (&'a [u8], u32) {
+        (self.bytes, self.m)
+    }
+
+    /// The field that was taken apart.
+    ///
+    /// # Safety
+    /// `bytes` and `m` are the parts of a `Field<WIDTH>`.
+    #[cfg_attr(not(all(target_arch = "x86_64", feature = "std")), expect(dead_code, reason = "for vectors"))]
+    #[inline]
+    pub(crate) const unsafe fn from_parts(bytes: &'a [u8], m: u32) -> Self {
+        Self { bytes, m }
+    }
+
     /// The table.
     #[inline]
     pub fn bytes(self) -> &'a [u8] {
@@ -169,6 +186,14 @@ mod tests {
                 let expected: Vec<u64> =
                     (0..LANES).filter(|&i| lanes >> i & 1 != 0).map(|i| states[i]).collect();
                 assert_eq!(kept[..expected.len()], expected);
+                for k in [1, 2, 7, 8, 9, 16, 30, MOST_PROBES] {
+                    for state in digests {
+                        let expected = FACTORS[..k].iter().all(|&factor| {
+                            occupied::<WIDTH>(&bytes, position(state.wrapping_mul(factor), m))
+                        });
+                        assert_eq!(gather.all_occupied(field, state, k), expected, "{WIDTH} {len} {m} {k}");
+                    }
+                }
                 for from in [0, 3, MOST_PROBES - 1] {
                     let state = start(digests[2]);
                     let probes = std::array::from_fn(|i| state.wrapping_mul(FACTORS[from + i]));

@@ -44,7 +44,7 @@ impl BitPlaces for Layout {
     fn contains(self, table: &[u8], digest: Digest) -> bool {
         match Gathers::<WIDTH>::new(table, self) {
             Some(gathers) => gathers.contains(digest),
-            None => with_probes!(self.k(), K => contains::<K>(table, self, digest)),
+            None => contains_portable(table, self, digest),
         }
     }
 
@@ -99,10 +99,10 @@ fn lookups(table: &[u8], layout: Layout) -> Lookups<'_, [u8], Layout, impl Fn(&[
     Lookups { table, bytes: table.len(), layout, occupied: shifted }
 }
 
-/// Not inlined, so that the caller holds a jump to the code of one k and not that of all, which takes every register.
+/// Not inlined, so that a caller holds a call, and not the code for each k.
 #[inline(never)]
-fn contains<const K: u32>(table: &[u8], layout: Layout, digest: Digest) -> bool {
-    lookups(table, layout).contains::<K>(digest)
+fn contains_portable(table: &[u8], layout: Layout, digest: Digest) -> bool {
+    with_probes!(layout.k(), K => lookups(table, layout).contains::<K>(digest))
 }
 
 fn count_hits<const K: u32>(table: &[u8], layout: Layout, digests: &[Digest]) -> u64 {
@@ -124,7 +124,7 @@ fn set<const K: u32>(table: &mut [u8], layout: Layout, digest: Digest) {
     }
 }
 
-/// Not inlined: see [`contains`].
+/// Not inlined, so that the caller holds a jump to the code of one k and not that of all, which takes every register.
 #[inline(never)]
 fn insert<const K: u32>(table: &mut [u8], layout: Layout, digest: Digest) {
     set::<K>(table, layout, digest);

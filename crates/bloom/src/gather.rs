@@ -7,7 +7,7 @@ use amq::Digest;
 use amq_bits::arch::Gather;
 use amq_bits::probe::{Field, LANES, start};
 
-use crate::batch::{CHUNK, PREFETCH_FROM, adaptive, index, one_by_one};
+use crate::batch::{CHUNK, adaptive, index, one_by_one};
 use crate::layout::Places;
 
 /// A table of positions of `WIDTH` bits, to look up keys of k probes in.
@@ -35,10 +35,7 @@ impl<'a, const WIDTH: u32> Gathers<'a, WIDTH> {
     /// One lookup.
     #[inline]
     pub(crate) fn contains(self, digest: Digest) -> bool {
-        self.gather.run(
-            #[inline(always)]
-            || self.is_present(digest),
-        )
+        self.is_present(digest)
     }
 
     /// As [`contains`](Self::contains) for each; returns the number of those present.
@@ -66,25 +63,11 @@ impl<'a, const WIDTH: u32> Gathers<'a, WIDTH> {
         );
     }
 
-    /// All probes of a key together where its lines are near; in a large table a few first, since most absent keys need no more.
-    #[inline(always)]
+    /// Eight probes together, and most filters have no more. Fewer at first would read fewer lines of absent keys, but branch on what they
+    /// find: where hits and misses are mixed, and in tables beyond the caches, the wrong guesses cost more than the lines.
+    #[inline]
     fn is_present(self, digest: Digest) -> bool {
-        const FIRST: usize = 4;
-        let (k, state) = (self.k as usize, start(digest.get()));
-        let mut round = if self.field.bytes().len() < PREFETCH_FROM { LANES } else { FIRST };
-        let mut done = 0;
-        loop {
-            let lanes = lowest(round.min(k - done));
-            let states = self.gather.probes(state, done);
-            if self.gather.occupied(self.field, states, lanes) != lanes {
-                return false;
-            }
-            done += round;
-            if done >= k {
-                return true;
-            }
-            round = LANES;
-        }
+        self.gather.all_occupied(self.field, start(digest.get()), self.k as usize)
     }
 
     /// Up to [`CHUNK`] lookups, one probe at a time, each for those keys only whose earlier positions were all occupied: their

@@ -276,6 +276,12 @@ impl Gather {
 
     /// Never called.
     #[inline]
+    pub fn all_occupied<const WIDTH: u32>(self, _field: Field<'_, WIDTH>, _state: u64, _k: usize) -> bool {
+        match self {}
+    }
+
+    /// Never called.
+    #[inline]
     pub fn probes(self, _state: u64, _from: usize) -> States {
         match self {}
     }

@@ -90,8 +90,14 @@ fn fetch<const K: u32, const BITS: u32>(
 pub(super) fn contains<P: Places, const BITS: u32>(table: &[u8], layout: P, digest: Digest) -> bool {
     match Gathers::<BITS>::new(table, layout) {
         Some(gathers) => gathers.contains(digest),
-        None => with_probes!(layout.k(), K => lookups::<P, BITS>(table, layout).contains::<K>(digest)),
+        None => contains_portable::<P, BITS>(table, layout, digest),
     }
+}
+
+/// Not inlined, so that a caller holds a call, and not the code for each k.
+#[inline(never)]
+fn contains_portable<P: Places, const BITS: u32>(table: &[u8], layout: P, digest: Digest) -> bool {
+    with_probes!(layout.k(), K => lookups::<P, BITS>(table, layout).contains::<K>(digest))
 }
 
 /// [`contains`] for each.

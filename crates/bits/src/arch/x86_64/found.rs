@@ -27,6 +27,7 @@ impl Found {
     }
 
     #[cold]
+    #[inline(never)]
     fn ask(&self, ask: fn() -> bool) -> bool {
         let found = ask();
         self.0.store(if found { YES } else { NO }, Relaxed);

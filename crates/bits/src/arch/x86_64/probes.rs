@@ -59,9 +59,8 @@ impl Gather {
     /// If `from` is above 64.
     #[inline]
     pub fn probes(self, state: u64, from: usize) -> States {
-        let factors = FACTORS[from..].first_chunk().expect("eight factors from each probe on");
-        // SAFETY: (1) a `Gather` is made only by `detect`, after all features of the functions were found.
-        unsafe { times(load(factors), state) }
+        // SAFETY: (1) a `Gather` is made only by `detect`, after all features of the function were found.
+        unsafe { probes(state, from) }
     }
 
     /// Of the lanes that are set in `lanes`, those whose state's position is occupied: has a bit set.
@@ -69,6 +68,18 @@ impl Gather {
     pub fn occupied<const WIDTH: u32>(self, field: Field<'_, WIDTH>, states: States, lanes: u8) -> u8 {
         // SAFETY: (1) a `Gather` is made only by `detect`, after all features of the function were found.
         unsafe { occupied(field, states, lanes) }
+    }
+
+    /// Whether the positions of the first `k` steps from `state` on, 1 to 64, are all occupied: eight at a time, and where there are no more,
+    /// without a branch on what is found.
+    ///
+    /// # Panics
+    /// If `k` is above 64. If it is 0, the answer means nothing.
+    #[inline]
+    pub fn all_occupied<const WIDTH: u32>(self, field: Field<'_, WIDTH>, state: u64, k: usize) -> bool {
+        let (bytes, m) = field.into_parts();
+        // SAFETY: (1) a `Gather` is made only by `detect`, after all features of the function were found. (2) The parts are a field's.
+        unsafe { all_occupied::<WIDTH>(bytes, m, state, k) }
     }
 
     /// Writes the states of the lanes that are set in `lanes` to the front of `to`; what is behind them means nothing.
@@ -96,6 +107,34 @@ fn load(states: &[u64; LANES]) -> States {
 #[target_feature(enable = "avx512f,avx512dq,avx2,bmi1,bmi2,popcnt")]
 fn times(states: States, factor: u64) -> States {
     States(_mm512_mullo_epi64(states.0, _mm512_set1_epi64(factor.cast_signed())))
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq,avx2,bmi1,bmi2,popcnt")]
+fn probes(state: u64, from: usize) -> States {
+    times(load(FACTORS[from..].first_chunk().expect("eight factors from each probe on")), state)
+}
+
+/// Takes a field apart, so that a call from code without the features passes every argument in a register.
+///
+/// # Safety
+/// `bytes` and `m` are the parts of a `Field<WIDTH>`.
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq,avx2,bmi1,bmi2,popcnt")]
+unsafe fn all_occupied<const WIDTH: u32>(bytes: &[u8], m: u32, state: u64, k: usize) -> bool {
+    // SAFETY: (1) the caller's promise.
+    let field = unsafe { Field::<WIDTH>::from_parts(bytes, m) };
+    let round = |done: usize| {
+        // The lowest lanes, as many as are left: one at least.
+        let lanes = u8::MAX >> (LANES - (k - done).clamp(1, LANES));
+        occupied(field, probes(state, done), lanes) == lanes
+    };
+    let (mut all, mut done) = (round(0), LANES);
+    while done < k && all {
+        all = round(done);
+        done += LANES;
+    }
+    all
 }
 
 #[inline]
