@@ -186,7 +186,7 @@ mod tests {
                 let expected: Vec<u64> =
                     (0..LANES).filter(|&i| lanes >> i & 1 != 0).map(|i| states[i]).collect();
                 assert_eq!(kept[..expected.len()], expected);
-                for k in [1, 2, 7, 8, 9, 16, 30, MOST_PROBES] {
+                for k in [0, 1, 2, 7, 8, 9, 16, 30, MOST_PROBES] {
                     for state in digests {
                         let expected = FACTORS[..k].iter().all(|&factor| {
                             occupied::<WIDTH>(&bytes, position(state.wrapping_mul(factor), m))

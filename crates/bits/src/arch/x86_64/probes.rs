@@ -70,11 +70,11 @@ impl Gather {
         unsafe { occupied(field, states, lanes) }
     }
 
-    /// Whether the positions of the first `k` steps from `state` on, 1 to 64, are all occupied: eight at a time, and where there are no more,
+    /// Whether the positions of the first `k` steps from `state` on, 0 to 64, are all occupied: eight at a time, and where there are no more,
     /// without a branch on what is found.
     ///
     /// # Panics
-    /// If `k` is above 64. If it is 0, the answer means nothing.
+    /// If `k` is above 64.
     #[inline]
     pub fn all_occupied<const WIDTH: u32>(self, field: Field<'_, WIDTH>, state: u64, k: usize) -> bool {
         let (bytes, m) = field.into_parts();
@@ -121,12 +121,14 @@ fn probes(state: u64, from: usize) -> States {
 /// `bytes` and `m` are the parts of a `Field<WIDTH>`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq,avx2,bmi1,bmi2,popcnt")]
+#[expect(clippy::cast_possible_truncation, reason = "eight bits are left")]
 unsafe fn all_occupied<const WIDTH: u32>(bytes: &[u8], m: u32, state: u64, k: usize) -> bool {
     // SAFETY: (1) the caller's promise.
     let field = unsafe { Field::<WIDTH>::from_parts(bytes, m) };
     let round = |done: usize| {
-        // The lowest lanes, as many as are left: one at least.
-        let lanes = u8::MAX >> (LANES - (k - done).clamp(1, LANES));
+        // The lowest lanes, as many as are left. In 32 bits: a shift of eight is made in CL, of which half is kept, so that each lookup would
+        // wait for the answer of the one before.
+        let lanes = !(u32::MAX << (k - done).min(LANES)) as u8;
         occupied(field, probes(state, done), lanes) == lanes
     };
     let (mut all, mut done) = (round(0), LANES);
