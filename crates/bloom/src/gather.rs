@@ -66,6 +66,7 @@ impl<'a, const WIDTH: u32> Gathers<'a, WIDTH> {
     /// Eight probes together, and most filters have no more. Fewer at first would read fewer lines of absent keys, but branch on what they
     /// find: where hits and misses are mixed, and in tables beyond the caches, the wrong guesses cost more than the lines.
     #[inline(always)]
+    #[expect(clippy::inline_always, reason = "so that it is compiled for the processor's features")]
     fn is_present(self, digest: Digest) -> bool {
         self.gather.all_occupied(self.field, start(digest.get()), self.k as usize)
     }
