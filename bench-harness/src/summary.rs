@@ -4,7 +4,7 @@ use comfy_table::{
     Attribute, Cell as TextCell, CellAlignment, ContentArrangement, Table as TextTable, presets,
 };
 
-use crate::report::data::{Entry, Operation, Run, Wish};
+use crate::report::data::{Entry, Floor, Operation, Run, Wish};
 use crate::report::format::{Shown, count, number, round_rate, signed_percent, trimmed};
 use crate::store::cell::Cell;
 use crate::store::run::RunInfo;
@@ -139,7 +139,7 @@ fn values(entry: &Entry<'_>) -> Vec<Shown> {
         entry.shown_time(Operation::Hit),
         entry.shown_time(Operation::Miss),
         entry.shown_time(Operation::MissBatch),
-        Shown::exact(entry.multiple(Operation::Miss), number),
+        entry.shown_multiple(Operation::Miss, Floor::Read),
         entry.shown_time(Operation::Remove),
     ]
 }

@@ -6,8 +6,9 @@ use amq::Capability;
 use amq::theory::bounds;
 
 use super::Results;
-use super::format::{Shown, number, range, rate, rate_range};
-use crate::store::cell::{Cell, Hashing, Mode, Status, Workload};
+use super::format::{PEER, Shown, number, percent, range, rate, rate_range};
+pub(crate) use super::operation::{Floor, Operation};
+use crate::store::cell::{Cell, Status};
 use crate::store::derive::noise_key;
 use crate::store::run::{FilterInfo, NoiseFloor, RunInfo};
 use crate::store::study::Record;
@@ -30,71 +31,6 @@ pub enum Wish {
         /// The width asked for.
         r: u32,
     },
-}
-
-/// A timed operation of the report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Operation {
-    Build,
-    Insert,
-    Hit,
-    Miss,
-    MissBatch,
-    MissChain,
-    /// Half of the keys are members.
-    Half,
-    /// The same keys, and the time starts at them.
-    HalfFromKey,
-    Remove,
-}
-
-impl Operation {
-    fn matches(self, row: &Cell) -> bool {
-        let lookup = |mode, ratio: f64| {
-            row.workload == Workload::Lookup
-                && row.mode == mode
-                && row.hit_ratio.is_some_and(|hits| (hits - ratio).abs() < 1e-9)
-        };
-        let hashing = if self == Self::HalfFromKey { Hashing::Included } else { Hashing::Digest };
-        row.hashing == hashing
-            && match self {
-                Self::Build => row.workload == Workload::Build,
-                Self::Insert => row.workload == Workload::Insert && row.mode == Mode::Single,
-                Self::Hit => lookup(Mode::Single, 1.0),
-                Self::Miss => lookup(Mode::Single, 0.0),
-                Self::MissBatch => lookup(Mode::Batch, 0.0),
-                Self::MissChain => lookup(Mode::Chain, 0.0),
-                Self::Half | Self::HalfFromKey => lookup(Mode::Single, 0.5),
-                Self::Remove => row.workload == Workload::Remove && row.mode == Mode::Single,
-            }
-    }
-
-    /// As in the texts.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Build => "build",
-            Self::Insert => "insert",
-            Self::Hit => "hit",
-            Self::Miss => "miss",
-            Self::MissBatch => "batched miss",
-            Self::MissChain => "chained miss",
-            Self::Half => "lookup, half hits",
-            Self::HalfFromKey => "lookup from the key, half hits",
-            Self::Remove => "remove",
-        }
-    }
-
-    /// Its workload and mode.
-    fn noise_key(self) -> (Workload, Mode) {
-        match self {
-            Self::Build => (Workload::Build, Mode::Batch),
-            Self::Insert => (Workload::Insert, Mode::Single),
-            Self::Remove => (Workload::Remove, Mode::Single),
-            Self::MissBatch => (Workload::Lookup, Mode::Batch),
-            Self::MissChain => (Workload::Lookup, Mode::Chain),
-            Self::Hit | Self::Miss | Self::Half | Self::HalfFromKey => (Workload::Lookup, Mode::Single),
-        }
-    }
 }
 
 /// A number and its 95 % interval, which is not known of a median of fewer than six.
@@ -220,6 +156,24 @@ impl<'a> Entry<'a> {
         finite(Some(bounds::overhead(self.bits()?, rate)))
     }
 
+    /// The same in words. Below the bound there is no filter: where the interval of the measured rate reaches down to it, no
+    /// more is known.
+    pub(crate) fn over_bound(&self) -> Option<String> {
+        let overhead = self.overhead()?;
+        let bits = self.bits()?;
+        let least = match self.rate() {
+            Some(Rate::Seen(rate)) if self.row.fpr_hits.unwrap_or(0) >= HITS_FOR_SPACE => {
+                bounds::overhead(bits, rate.ends().0)
+            }
+            _ => overhead,
+        };
+        Some(if overhead.min(least) <= 0.0 {
+            "at the bound as far as its rate is known".to_owned()
+        } else {
+            format!("{} over the bound at its own rate", percent(overhead))
+        })
+    }
+
     fn row_of(&self, operation: Operation) -> Option<&'a Cell> {
         self.rows.iter().copied().find(|row| operation.matches(row))
     }
@@ -230,16 +184,23 @@ impl<'a> Entry<'a> {
         Measured::new(row.ns_per_op, row.ns_per_op_lo95, row.ns_per_op_hi95).filter(|time| time.mid > 0.0)
     }
 
-    /// Time in multiples of one random cache-line read.
-    pub(crate) fn multiple(&self, operation: Operation) -> Option<f64> {
+    /// Time in multiples of what the memory system asks for; `None` too where that was not steady.
+    pub(crate) fn multiple(&self, operation: Operation, floor: Floor) -> Option<f64> {
         let row = self.row_of(operation).filter(|row| self.ok() && row.status == Status::Ok)?;
-        finite(row.floor_multiple)
+        finite(match floor {
+            Floor::Read => row.floor_multiple,
+            Floor::Reads => row.floor_k_multiple,
+            Floor::Chain => row.floor_chain_multiple,
+            Floor::Stream => row.floor_stream_multiple,
+        })
     }
 
-    /// Time in multiples of as many independent reads as a member's lookup needs.
-    pub(crate) fn multiple_of_k(&self, operation: Operation) -> Option<f64> {
-        let row = self.row_of(operation).filter(|row| self.ok() && row.status == Status::Ok)?;
-        finite(row.floor_k_multiple)
+    /// The same for a table: where there is a time and no multiple, the floor was not steady.
+    pub(crate) fn shown_multiple(&self, operation: Operation, floor: Floor) -> Shown {
+        match (self.multiple(operation, floor), self.time(operation)) {
+            (None, Some(_)) => Shown::missing("floor unsteady"),
+            (multiple, _) => Shown::exact(multiple, number),
+        }
     }
 
     pub(crate) fn shown_time(&self, operation: Operation) -> Shown {
@@ -296,7 +257,7 @@ impl Filter {
 
     /// The short name, with a mark on foreign filters.
     pub(crate) fn label(&self) -> String {
-        if self.peer.is_some() { format!("{} (peer)", self.name) } else { self.name.clone() }
+        if self.peer.is_some() { format!("{}{PEER}", self.name) } else { self.name.clone() }
     }
 }
 

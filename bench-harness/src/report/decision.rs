@@ -1,8 +1,8 @@
 //! The decision card: for the common needs, which filter, why, what it costs, and what was ruled out. Computed from the cells.
 
-use super::data::{Entry, Measured, Operation, Rate, Run};
+use super::data::{Entry, Floor, Measured, Operation, Rate, Run};
 use super::format::{
-    Shown, bytes, count, list, number, over_bound, percent, rate, rate_range, round_rate, signed_percent,
+    Shown, bytes, count, list, number, percent, rate, rate_range, round_rate, signed_percent, unbroken,
 };
 use super::plots::Table;
 
@@ -17,6 +17,8 @@ const EQUAL_SIZE: f64 = 0.01;
 pub(crate) struct Card {
     /// The (n, ε) that it speaks of.
     pub(crate) cell: String,
+    /// Why not to rely on the times.
+    pub(crate) caution: String,
     /// Needs, in the order of the page.
     pub(crate) needs: Vec<Need>,
     /// The same picks at every (n, ε).
@@ -97,7 +99,13 @@ pub(crate) fn card(run: &Run<'_>) -> Option<Card> {
     let cell = run.main_cell()?;
     let needs = QUESTIONS.iter().map(|question| need(run, question, cell)).collect();
     let table = table(run);
-    Some(Card { cell: format!("n = {}, ε = {}", count(cell.0), round_rate(cell.1)), needs, table })
+    let caution = match &run.info.noisy {
+        Some(seen) if !seen.is_empty() => {
+            "The machine was not quiet during this run: sizes and rates stand, times may not. What was seen is below.".to_owned()
+        }
+        _ => String::new(),
+    };
+    Some(Card { caution, cell: format!("n = {}, ε = {}", count(cell.0), round_rate(cell.1)), needs, table })
 }
 
 /// The filters that can do what is asked and deliver the rate.
@@ -108,12 +116,21 @@ fn candidates<'r, 'a>(run: &'r Run<'a>, question: &Question, (n, fpr): (u64, f64
         .collect()
 }
 
-/// The smallest; among equals the fastest.
-fn smallest<'e, 'a>(candidates: &[&'e Entry<'a>]) -> Option<&'e Entry<'a>> {
+/// The smallest; among equals the fastest, and among those that are not told apart in that either, the first of the run.
+fn smallest<'e, 'a>(run: &Run<'_>, candidates: &[&'e Entry<'a>]) -> Option<&'e Entry<'a>> {
     let bits = |entry: &Entry<'_>| entry.bits().unwrap_or(f64::INFINITY);
     let least = candidates.iter().map(|entry| bits(entry)).min_by(f64::total_cmp)?;
-    let equals = candidates.iter().filter(|entry| bits(entry) <= least * (1.0 + EQUAL_SIZE));
-    equals.min_by(|a, b| miss(a).total_cmp(&miss(b))).copied()
+    let equals = || candidates.iter().filter(|entry| bits(entry) <= least * (1.0 + EQUAL_SIZE)).copied();
+    let fastest = equals().min_by(|a, b| miss(a).total_cmp(&miss(b)))?;
+    equals().find(|entry| !slower(run, entry, fastest))
+}
+
+/// Whether a filter's miss is known to take longer than another's, or is not known at all.
+fn slower(run: &Run<'_>, entry: &Entry<'_>, than: &Entry<'_>) -> bool {
+    match than.time(Operation::Miss).zip(entry.time(Operation::Miss)) {
+        Some((than, own)) => own.mid > than.mid && run.differ(Operation::Miss, own, than) == Some(true),
+        None => than.time(Operation::Miss).is_some(),
+    }
 }
 
 /// The fastest at misses; among those that the noise does not tell apart, the smallest.
@@ -143,26 +160,26 @@ fn miss(entry: &Entry<'_>) -> f64 {
 fn need(run: &Run<'_>, question: &Question, cell: (u64, f64)) -> Need {
     let candidates = candidates(run, question, cell);
     let mut picks = Vec::new();
-    let small = smallest(&candidates);
+    let small = smallest(run, &candidates);
     let fast = fastest(run, &candidates);
     let same = small.zip(fast.as_ref()).is_some_and(|(small, (fast, _))| std::ptr::eq(small, *fast));
     if let Some(entry) = small {
         picks.push(Pick {
             when: if same { "In memory and in time" } else { "If memory decides" },
             filter: run.filter(entry).label(),
-            why: why_small(run, &candidates, entry),
-            cost: cost(entry, question),
+            why: unbroken(&why_small(run, &candidates, entry)),
+            cost: unbroken(&cost(entry, question)),
         });
     }
     if let Some((entry, tied)) = fast {
         let why = why_fast(run, &candidates, entry, &tied);
         match picks.first_mut().filter(|_| same) {
-            Some(pick) => pick.why = format!("{} {why}", pick.why),
+            Some(pick) => pick.why = format!("{} {}", pick.why, unbroken(&why)),
             None => picks.push(Pick {
                 when: "If time decides",
                 filter: run.filter(entry).label(),
-                why,
-                cost: cost(entry, question),
+                why: unbroken(&why),
+                cost: unbroken(&cost(entry, question)),
             }),
         }
     }
@@ -187,20 +204,21 @@ fn why_small(run: &Run<'_>, candidates: &[&Entry], pick: &Entry) -> String {
         |(bits, entry)| {
             let name = run.filter(entry).label();
             if (bits / own - 1.0).abs() <= EQUAL_SIZE {
-                format!(" {name} takes the same within 1 % and is not faster.")
+                let time = if slower(run, entry, pick) { "is slower" } else { "is not known to be faster" };
+                format!(" {name} takes the same within 1 % and {time}.")
             } else {
                 format!(" Next is {name} with {} ({}).", number(*bits), signed_percent(bits / own - 1.0))
             }
         },
     );
-    let over = pick.overhead().map_or_else(String::new, |over| format!(", {}", over_bound(over)));
+    let over = pick.over_bound().map_or_else(String::new, |over| format!(", {over}"));
     format!("Smallest: {} bits/key{over}.{next}", number(own))
 }
 
 fn why_fast(run: &Run<'_>, candidates: &[&Entry], pick: &Entry, tied: &[&Entry]) -> String {
     let Some(time) = pick.time(Operation::Miss) else { return String::new() };
     let multiple = pick
-        .multiple(Operation::Miss)
+        .multiple(Operation::Miss, Floor::Read)
         .map_or_else(String::new, |multiple| format!(", {}× one random read", number(multiple)));
     let names: Vec<String> = tied.iter().map(|entry| run.filter(entry).label()).collect();
     let ties = if names.is_empty() {
@@ -221,7 +239,11 @@ fn why_fast(run: &Run<'_>, candidates: &[&Entry], pick: &Entry, tied: &[&Entry])
     } else {
         format!(" Within noise of it, but not smaller: {}.", list(&names))
     };
-    format!("Fastest miss: {} ns{}{multiple}.{ties}", number(time.mid), time.bracketed())
+    // The smallest of those within noise need not have the lowest median.
+    let lowest =
+        tied.iter().filter_map(|entry| entry.time(Operation::Miss)).all(|other| time.mid <= other.mid);
+    let first = if lowest { "Fastest miss" } else { "Among the fastest misses within noise the smallest" };
+    format!("{first}: {} ns{}{multiple}.{ties}", number(time.mid), time.bracketed())
 }
 
 fn cost(entry: &Entry<'_>, question: &Question) -> String {
@@ -308,7 +330,7 @@ fn ruled_out(run: &Run<'_>, question: &Question, (n, fpr): (u64, f64), candidate
     let quickest =
         candidates.iter().map(|entry| miss(entry)).min_by(f64::total_cmp).filter(|time| time.is_finite());
     if let (Some(least), Some(quickest)) = (least, quickest) {
-        let small = smallest(candidates);
+        let small = smallest(run, candidates);
         let fast = fastest(run, candidates).map(|(entry, _)| entry);
         for &entry in candidates {
             let picked = [small, fast].into_iter().flatten().any(|pick| std::ptr::eq(pick, entry));
@@ -325,7 +347,7 @@ fn ruled_out(run: &Run<'_>, question: &Question, (n, fpr): (u64, f64), candidate
             }
         }
     }
-    reasons.into_iter().map(|(reason, filters)| format!("{}: {reason}", list(&filters))).collect()
+    reasons.into_iter().map(|(reason, filters)| unbroken(&format!("{}: {reason}", list(&filters)))).collect()
 }
 
 /// The picks at every (n, ε).
@@ -342,7 +364,7 @@ fn table(run: &Run<'_>) -> Table {
         ];
         for question in &QUESTIONS {
             let candidates = candidates(run, question, cell);
-            row.push(smallest(&candidates).map_or_else(
+            row.push(smallest(run, &candidates).map_or_else(
                 || Shown::missing("none qualifies"),
                 |entry| Shown {
                     main: run.filter(entry).label(),
@@ -373,11 +395,12 @@ fn table(run: &Run<'_>) -> Table {
 
 /// How the card decides, in one sentence with its constants.
 pub(crate) fn rule() -> String {
-    format!(
+    let rule = format!(
         "A filter qualifies if it can do what is asked, passed verification, and its measured rate is not more than {} above the one asked for \
          (lower end of its interval). Sizes within {} count as equal, and times that differ by less than the noise floor, or whose intervals \
          overlap, as “within noise”.",
         percent(TOLERANCE - 1.0),
         percent(EQUAL_SIZE)
-    )
+    );
+    unbroken(&rule)
 }

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::data::{Entry, Operation, Run};
+use super::data::{Entry, Floor, Operation, Run};
 use super::format::rounded;
 
 const OPERATIONS: [(Operation, &str); 9] = [
@@ -118,6 +118,9 @@ fn row(entry: &Entry<'_>) -> Vec<Value> {
         let numbers = [time.map(|time| time.mid), interval.map(|(lo, _)| lo), interval.map(|(_, hi)| hi)];
         row.extend(numbers.map(short));
     }
-    row.extend([entry.multiple(Operation::Miss), entry.multiple_of_k(Operation::Hit)].map(short));
+    row.extend(
+        [entry.multiple(Operation::Miss, Floor::Read), entry.multiple(Operation::Hit, Floor::Reads)]
+            .map(short),
+    );
     row
 }

@@ -78,12 +78,6 @@ pub(crate) fn signed_percent(x: f64) -> String {
     }
 }
 
-/// An overhead in words: `6.8 % over the bound at its own rate`.
-pub(crate) fn over_bound(overhead: f64) -> String {
-    let side = if overhead < 0.0 { "under" } else { "over" };
-    format!("{} {side} the bound at its own rate", percent(overhead.abs()))
-}
-
 /// A share as a percentage: `23 %`.
 pub(crate) fn percent(x: f64) -> String {
     if x.is_finite() {
@@ -181,6 +175,9 @@ pub(crate) fn slug(name: &str) -> String {
     if out.is_empty() { "x".to_owned() } else { out.chars().take(60).collect() }
 }
 
+/// What marks the name of a foreign filter in texts and tables.
+pub(crate) const PEER: &str = " (peer)";
+
 /// A label of at most `limit` characters: the middle goes, since names often differ only at their end.
 pub(crate) fn shorten(label: &str, limit: usize) -> String {
     let length = label.chars().count();
@@ -190,6 +187,42 @@ pub(crate) fn shorten(label: &str, limit: usize) -> String {
     let tail = limit.saturating_sub(1) / 2;
     let head = limit.saturating_sub(1) - tail;
     label.chars().take(head).chain(['…']).chain(label.chars().skip(length - tail)).collect()
+}
+
+/// The label for a drawing, where hollow marks tell whose a filter is.
+pub(crate) fn drawn_label(label: &str, limit: usize) -> String {
+    shorten(label.strip_suffix(PEER).unwrap_or(label), limit)
+}
+
+/// The names of some of a `whole`, or where they are too many for a sentence, how many.
+pub(crate) fn few_of(names: &[String], whole: usize) -> String {
+    const MOST: usize = 6;
+    match names.len() {
+        n if n <= MOST => list(names),
+        n if n == whole => format!("all {n}"),
+        n => format!("{n} others"),
+    }
+}
+
+/// The text with its numbers held to their units, and to the names before an equals sign.
+pub(crate) fn unbroken(text: &str) -> String {
+    const UNITS: [&str; 6] = ["%", "ns", "bits", "KiB", "MiB", "GiB"];
+    let is_unit = |word: &str| {
+        let bare = word.trim_end_matches(|c: char| ",.;:)".contains(c));
+        UNITS
+            .iter()
+            .any(|unit| bare.strip_prefix(unit).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
+    };
+    let mut words = text.split(' ');
+    let mut before = words.next().unwrap_or_default();
+    let mut out = before.to_owned();
+    for word in words {
+        let held = [before, word].contains(&"=") || before.ends_with(char::is_numeric) && is_unit(word);
+        out.push(if held { '\u{a0}' } else { ' ' });
+        out.push_str(word);
+        before = word;
+    }
+    out
 }
 
 /// `a, b and c`.
@@ -289,6 +322,16 @@ mod tests {
         assert_eq!(count(0), "0");
         assert_eq!(bytes(1 << 20), "1 MiB");
         assert_eq!(signed_percent(0.234), "+23 %");
+    }
+
+    #[test]
+    fn numbers_stay_with_their_units() {
+        assert_eq!(
+            unbroken("at ε = 1 %, 9.59 bits/key in 12 ns; 2 keys"),
+            "at ε\u{a0}=\u{a0}1\u{a0}%, 9.59\u{a0}bits/key in 12\u{a0}ns; 2 keys"
+        );
+        assert_eq!(unbroken(""), "");
+        assert_eq!(unbroken(" a  b "), " a  b ");
     }
 
     #[test]

@@ -5,6 +5,7 @@ pub(crate) mod data;
 mod decision;
 mod embed;
 pub(crate) mod format;
+mod operation;
 mod plots;
 mod standalone;
 mod tables;

@@ -2,7 +2,7 @@
 
 use amq::Capability;
 
-use super::data::{Entry, Operation, Run, Wish};
+use super::data::{Entry, Floor, Operation, Run, Wish};
 use super::format::{Shown, bytes, count, number, percent, rate, round_rate};
 use super::plots::Table;
 use crate::store::derive::disturbances;
@@ -10,12 +10,11 @@ use crate::store::run::{Disturbance, Drift, Uniformity};
 
 /// Which filter can do what.
 pub(crate) fn capabilities(run: &Run<'_>) -> Table {
-    let mut headers: Vec<String> = ["filter", "name", "kind", "r", "version"].map(str::to_owned).to_vec();
+    let mut headers: Vec<String> = ["filter", "kind", "r", "version"].map(str::to_owned).to_vec();
     headers.extend(Capability::ALL.iter().map(|capability| capability.name().replace('-', " ")));
     let rows = run.filters.iter().map(|filter| {
         let mut row = vec![
-            Shown::text(filter.label()),
-            Shown::text(&filter.title),
+            Shown { detail: filter.title.clone(), ..Shown::text(filter.label()) },
             Shown::text(&filter.kind),
             Shown::text(filter.r.map_or_else(String::new, |(lo, hi)| format!("{lo}–{hi}"))),
             Shown::text(
@@ -256,7 +255,7 @@ pub(crate) fn cell_row(run: &Run<'_>, entry: &Entry<'_>) -> Vec<Shown> {
         ]
         .map(time),
     );
-    cells.push(Shown::exact(entry.multiple_of_k(Operation::Hit), number));
+    cells.push(entry.shown_multiple(Operation::Hit, Floor::Reads));
     cells.extend([Operation::Half, Operation::HalfFromKey, Operation::Remove].map(time));
     cells
 }

@@ -32,7 +32,7 @@ fn the_page_is_complete_small_and_fetches_nothing() {
         assert!(!page.contains(outside), "{outside}");
     }
     let figures = count(&page, "<figure ");
-    assert_eq!(figures, 9);
+    assert_eq!(figures, 11);
     assert_eq!(count(&page, "<figcaption>"), figures);
     assert!(!page.contains("<figcaption></figcaption>"));
     assert!(!page.contains("NaN") && !page.contains(">inf<"));
@@ -42,7 +42,7 @@ fn the_page_is_complete_small_and_fetches_nothing() {
 fn two_runs_are_shown_apart() {
     let run = synthetic::run();
     let page = render(&[run.clone(), run]);
-    assert_eq!(count(&page, "<figure "), 18);
+    assert_eq!(count(&page, "<figure "), 22);
     let ids: Vec<&str> = page.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
     let distinct: std::collections::BTreeSet<_> = ids.iter().collect();
     assert_eq!(ids.len(), distinct.len(), "an id twice");

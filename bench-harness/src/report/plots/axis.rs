@@ -131,7 +131,7 @@ impl Range {
 
 /// Multiples of 1, 2 or 5 times a power of ten, at most 7.
 fn linear_ticks(lo: f64, hi: f64) -> Vec<f64> {
-    let rough = (hi - lo) / 5.0;
+    let rough = (hi - lo) / 6.0;
     let power = 10_f64.powf(rough.log10().floor());
     let step =
         [1.0, 2.0, 5.0, 10.0].into_iter().map(|m| m * power).find(|&step| step >= rough).unwrap_or(rough);

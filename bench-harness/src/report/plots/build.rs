@@ -3,12 +3,12 @@
 use anyhow::Result;
 
 use super::super::data::{Entry, Operation, Run};
-use super::super::format::{Shown, count, number, round_rate, slug};
+use super::super::format::{Shown, count, number, round_rate};
 use super::axis::{Axis, Scale, Ticks};
 use super::dots::{self, Dot};
 use super::marker::Style;
 use super::panel::Coordinate;
-use super::{Figure, Table, name};
+use super::{Figure, Table, Words, name};
 
 pub(super) fn figure(run: &Run<'_>) -> Result<Option<Figure>> {
     let Some(cell) = run.main_cell() else { return Ok(None) };
@@ -50,21 +50,16 @@ pub(super) fn figure(run: &Run<'_>) -> Result<Option<Figure>> {
             ),
         ]);
     }
-    Ok(Some(Figure {
-        id: slug(&title),
+    Ok(Some(Words {
+        question: "What does a build take, in time and in memory?",
         title,
         caption: caption(&times, &peaks),
         reading: "Left: all keys at once into a new filter, allocation included; bars: interval of the median. Right: from the heap that the \
-                  finished filter keeps (tick) to the highest while it was built (mark), the input not counted."
-            .to_owned(),
-        note: String::new(),
-        panels: vec![
+                  finished filter keeps (tick) to the highest while it was built (mark), the input not counted.",
+    }.figure(vec![
             dots::draw("Build time", &time_axis, &times)?,
             dots::draw("From kept to peak memory", &peak_axis, &peaks)?,
-        ],
-        legend: Vec::new(),
-        table,
-    }))
+        ], table)))
 }
 
 fn caption(times: &[Dot], peaks: &[Dot]) -> String {

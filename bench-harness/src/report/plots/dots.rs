@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::super::format::{number, shorten};
+use super::super::format::{drawn_label, number};
 use super::axis::{Axis, Range};
 use super::canvas::{self, Anchor, Ink};
 use super::marker::{Style, draw_marker};
@@ -19,8 +19,8 @@ pub(super) struct Dot {
     pub(super) from: Option<f64>,
 }
 
-const WIDTH: f64 = 520.0;
-const LEFT: f64 = 150.0;
+const WIDTH: f64 = 536.0;
+const LEFT: f64 = 176.0;
 const RIGHT: f64 = 58.0;
 const TOP: f64 = 30.0;
 const BOTTOM: f64 = 46.0;
@@ -51,7 +51,7 @@ pub(super) fn draw(title: &str, axis: &Axis, dots: &[Dot]) -> Result<String> {
         canvas.text(&axis.label, (f64::midpoint(LEFT, right), height - 14.0), Anchor::Middle, Ink::Text)?;
         for (i, dot) in dots.iter().enumerate() {
             let y = TOP + LINE * (i as f64 + 0.4);
-            canvas.text(&shorten(&dot.label, 21), (LEFT - 8.0, y), Anchor::Right, Ink::Text)?;
+            canvas.text(&drawn_label(&dot.label, 22), (LEFT - 8.0, y), Anchor::Right, Ink::Text)?;
             canvas.line(&[(LEFT, y), (right, y)], Ink::Grid, 1)?;
             if !axis.scale.takes(dot.value.mid) {
                 canvas.text("no number", (LEFT + 4.0, y), Anchor::Left, Ink::Muted)?;

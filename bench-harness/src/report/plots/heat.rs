@@ -3,9 +3,9 @@
 use anyhow::Result;
 
 use super::super::data::{Entry, Operation, Rate, Run, Wish};
-use super::super::format::{Shown, count, number, rate, shorten, slug, trimmed};
+use super::super::format::{Shown, count, number, rate, shorten, trimmed};
 use super::canvas::{self, Anchor, HEAT_LEVELS, Ink};
-use super::{Figure, Table, name};
+use super::{Figure, Table, Words, name};
 use crate::store::cell::Status;
 
 /// A quantity that is mapped.
@@ -73,16 +73,12 @@ pub(super) fn figure(run: &Run<'_>) -> Result<Option<Figure>> {
         ]);
     }
     let title = format!("Load and width of the table families, n = {}", count(n));
-    Ok(Some(Figure {
-        id: slug(&title),
+    Ok(Some(Words {
+        question: "Which load and which width should a table get?",
         title,
         caption: caption(run, &entries),
-        reading: "Each map has its own colour scale, light for small numbers, over a factor of at least 1.5. Where a cell has a word for a number, the table has the reason.".to_owned(),
-        note: String::new(),
-        panels,
-        legend: Vec::new(),
-        table,
-    }))
+        reading: "Each map has its own colour scale, light for small numbers, over a factor of at least 1.5. Where a cell has a word for a number, the table has the reason.",
+    }.figure(panels, table)))
 }
 
 const LEFT: f64 = 52.0;
@@ -140,7 +136,12 @@ fn map(title: &str, quantity: Quantity, entries: &[&Entry]) -> Result<String> {
                 Ink::Muted,
             )?;
         }
-        canvas.text("load α", (f64::midpoint(LEFT, WIDTH), height - 12.0), Anchor::Middle, Ink::Text)
+        canvas.text(
+            "load α asked for",
+            (f64::midpoint(LEFT, WIDTH), height - 12.0),
+            Anchor::Middle,
+            Ink::Text,
+        )
     })
 }
 
@@ -199,6 +200,14 @@ fn caption(run: &Run<'_>, entries: &[&Entry]) -> String {
         if let (Some(sparse), Some(full), Some(low), Some(high)) =
             (first.bits(), fullest.bits(), first.row.alpha_target, fullest.row.alpha_target)
         {
+            if (full / sparse - 1.0).abs() < 0.001 && low < high {
+                sentences.push(format!(
+                    "{} keeps its size of {} bits/key whatever load is asked for",
+                    name(run, first),
+                    number(sparse)
+                ));
+                continue;
+            }
             let slower = first.time(Operation::Miss).zip(fullest.time(Operation::Miss));
             let slower = slower.map_or_else(String::new, |(a, b)| match run.differ(Operation::Miss, a, b) {
                 Some(false) => " and leaves the time of a miss within noise".to_owned(),

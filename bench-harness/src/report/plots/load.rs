@@ -8,7 +8,7 @@ use super::super::data::{Entry, Operation, Run, Wish};
 use super::super::format::{Shown, count, number, trimmed};
 use super::axis::{Axis, Scale, Ticks};
 use super::panel::{Coordinate, Join, Panel, Series};
-use super::{Figure, Table, Words, chart, name, series};
+use super::{Figure, Table, Words, chart, groups, name, series};
 
 /// The operations, one panel each.
 const OPERATIONS: [Operation; 3] = [Operation::Hit, Operation::Miss, Operation::Insert];
@@ -26,9 +26,7 @@ pub(super) fn figure(run: &Run<'_>) -> Result<Option<Figure>> {
         .map(|operation| Panel {
             title: format!("{} against load, r = {r}", capital(operation.name())),
             guides: Vec::new(),
-            series: (0..run.filters.len())
-                .filter_map(|filter| of_filter(run, &entries, filter, operation))
-                .collect(),
+            series: lines(run, &entries, operation),
         })
         .filter(|panel| !panel.series.is_empty())
         .collect();
@@ -41,10 +39,11 @@ pub(super) fn figure(run: &Run<'_>) -> Result<Option<Figure>> {
         table.rows.push(row);
     }
     let words = Words {
+        question: "What does filling a table do to its times?",
         title: format!("Time against load, n = {}, r = {r}", count(n)),
         caption: caption(run, &entries),
-        reading: "Lines: families with a table of slots. Levels: families whose times do not depend on a load. Single calls, from the digest; \
-                  bars: interval of the median.",
+        reading: "Lines: families with a table of slots. Levels: the fastest family of each kind whose times do not depend on a load; the others \
+                  are in the table. Single calls, from the digest; bars: interval of the median.",
     };
     let x = Axis::new("load α, records / slots", Scale::Linear, Ticks::Number);
     let y = Axis::new("ns / operation (log)", Scale::Log, Ticks::Number);
@@ -74,17 +73,28 @@ fn load(entry: &Entry) -> Option<f64> {
     entry.row.alpha_target.and(entry.row.alpha.or(entry.row.alpha_target))
 }
 
-fn of_filter(run: &Run<'_>, entries: &[&Entry], filter: usize, operation: Operation) -> Option<Series> {
-    let own = || entries.iter().filter(|entry| entry.filter == filter);
-    let loaded: Vec<_> = own()
-        .filter_map(|entry| Some((Coordinate::exact(load(entry)?), entry.time(operation)?.into())))
-        .collect();
-    if !loaded.is_empty() {
-        return series(run, filter, loaded, Join::Line);
+/// The families with a load, and of those without, the fastest of each kind.
+fn lines(run: &Run<'_>, entries: &[&Entry], operation: Operation) -> Vec<Series> {
+    let mut lines = Vec::new();
+    for (_, filters) in groups(run) {
+        let mut levels = Vec::new();
+        for filter in filters {
+            let own = || entries.iter().filter(|entry| entry.filter == filter);
+            let loaded: Vec<_> = own()
+                .filter_map(|entry| Some((Coordinate::exact(load(entry)?), entry.time(operation)?.into())))
+                .collect();
+            if loaded.is_empty() {
+                let mut free = own().filter(|entry| entry.row.alpha_target.is_none());
+                levels.extend(free.find_map(|entry| entry.time(operation)).map(|time| (filter, time)));
+            }
+            lines.extend(series(run, filter, loaded, Join::Line));
+        }
+        let fastest = levels.into_iter().min_by(|a, b| a.1.mid.total_cmp(&b.1.mid));
+        lines.extend(fastest.and_then(|(filter, level)| {
+            series(run, filter, vec![(Coordinate::exact(0.0), level.into())], Join::Level)
+        }));
     }
-    let level =
-        own().filter(|entry| entry.row.alpha_target.is_none()).find_map(|entry| entry.time(operation))?;
-    series(run, filter, vec![(Coordinate::exact(0.0), level.into())], Join::Level)
+    lines
 }
 
 /// How much slower the most loaded table is, for each family and operation.
@@ -114,6 +124,14 @@ fn caption(run: &Run<'_>, entries: &[&Entry]) -> String {
             })
             .collect();
         if let ([(low, entry), .., (high, _)], false) = (own.as_slice(), changes.is_empty()) {
+            if high / low < 1.01 {
+                sentences.push(format!(
+                    "{} has a load of {} whatever is asked for",
+                    name(run, entry),
+                    trimmed(*low)
+                ));
+                continue;
+            }
             sentences.push(format!(
                 "{} from α = {} to {}: {}",
                 name(run, entry),

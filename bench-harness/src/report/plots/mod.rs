@@ -5,6 +5,7 @@ mod bits_by_count;
 mod build;
 mod canvas;
 mod dots;
+mod floors;
 mod heat;
 mod load;
 mod marker;
@@ -23,13 +24,15 @@ use self::axis::Axis;
 use self::marker::{Style, swatch};
 use self::panel::{Coordinate, Join, Notes, Panel, Series};
 use super::data::{Entry, Measured, Rate, Run};
-use super::format::{Shown, list, slug};
+use super::format::{Shown, list, slug, unbroken};
 
 /// A figure of the page.
 #[derive(Clone, Debug)]
 pub(crate) struct Figure {
     /// Its anchor.
     pub(crate) id: String,
+    /// What it answers.
+    pub(crate) question: &'static str,
     /// What it shows.
     pub(crate) title: String,
     /// What to conclude.
@@ -73,9 +76,27 @@ impl Table {
 
 /// What a figure says in words.
 struct Words {
+    question: &'static str,
     title: String,
     caption: String,
     reading: &'static str,
+}
+
+impl Words {
+    /// The figure of drawings that name their own lines.
+    fn figure(self, panels: Vec<String>, table: Table) -> Figure {
+        Figure {
+            id: slug(&self.title),
+            question: self.question,
+            title: self.title,
+            caption: unbroken(&self.caption),
+            reading: unbroken(self.reading),
+            note: String::new(),
+            panels,
+            legend: Vec::new(),
+            table,
+        }
+    }
 }
 
 /// All figures of a run, in the order of the page.
@@ -90,6 +111,8 @@ pub(crate) fn figures(run: &Run<'_>) -> Result<Vec<Figure>> {
         build::figure,
         load::figure,
         heat::figure,
+        floors::chain,
+        floors::whole_table,
         rate_check::figure,
     ] {
         figures.extend(figure(run)?);
@@ -109,7 +132,9 @@ fn chart(
     panels: &[Panel],
     table: Table,
 ) -> Result<Option<Figure>> {
-    if panels.iter().all(|panel| panel.series.iter().all(|series| series.points.is_empty())) {
+    let bare =
+        |panel: &Panel| panel.guides.is_empty() && panel.series.iter().all(|series| series.points.is_empty());
+    if panels.iter().all(bare) {
         return Ok(None);
     }
     let ranges = panel::ranges(panels, x, y);
@@ -120,21 +145,12 @@ fn chart(
     let drawn =
         |label: &String| panels.iter().flat_map(|panel| &panel.series).any(|series| series.label == *label);
     let legend = named.filter(|(_, label)| drawn(label));
-    Ok(Some(Figure {
-        id: slug(&words.title),
-        title: words.title,
-        caption: words.caption,
-        reading: words.reading.to_owned(),
-        note: notes.sentence(),
-        panels: drawings,
-        legend: legend
-            .map(|(i, name)| {
-                let style = Style::of(run, i);
-                Ok(Key { mark: swatch(style, &name)?, name, member: style.member() })
-            })
-            .collect::<Result<_>>()?,
-        table,
-    }))
+    let legend = legend.map(|(i, name)| {
+        let style = Style::of(run, i);
+        Ok(Key { mark: swatch(style, &name)?, name, member: style.member() })
+    });
+    let legend = legend.collect::<Result<_>>()?;
+    Ok(Some(Figure { note: notes.sentence(), legend, ..words.figure(drawings, table) }))
 }
 
 /// The filters by kind, peers apart: so few lines to a panel that each can be named.

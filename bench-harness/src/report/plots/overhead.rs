@@ -69,10 +69,11 @@ pub(super) fn figure(run: &Run<'_>) -> Result<Option<Figure>> {
         ]);
     }
     let words = Words {
+        question: "How near to the least possible space is each filter?",
         title: format!("Space over the bound against ε, n = {}", count(n)),
         caption: format!("{}{}", caption(run, n, fpr, &entries), named(run, &outside)),
         reading: "0 % is log₂(1/ε), which no filter over a static set goes below. The rate is the measured one where at least 100 \
-                  false positives were seen, else the expected one. Dashed: +44 %, a Bloom filter at its best.",
+                  false positives were seen, else the expected one. Dashed: +44 %, a Bloom filter at its best. A little below 0 % is chance in the measured rate.",
     };
     let x = Axis::new("ε asked for (smaller to the right)", Scale::Log, Ticks::Rate).falling();
     let y = Axis::new("bits over the bound", Scale::Linear, Ticks::Percent).including(0.0);

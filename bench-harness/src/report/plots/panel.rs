@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::super::format::shorten;
+use super::super::format::{drawn_label, shorten};
 use super::axis::{Axis, Direction, Range, Scale};
 use super::canvas::{self, Anchor, Canvas, Ink, text_width};
 use super::marker::{Style, draw_marker};
@@ -45,7 +45,7 @@ pub(crate) struct Series {
 pub(crate) enum Join {
     /// In order of x, joined by lines, labelled at the right end.
     Line,
-    /// As a line, but so many points that only the last is marked.
+    /// As a line, but of so many points that only some are marked, the last among them.
     Curve,
     /// Points, each labelled beside itself.
     Points,
@@ -74,16 +74,19 @@ pub(crate) struct Panel {
     pub(crate) series: Vec<Series>,
 }
 
-const WIDTH: f64 = 542.0;
+const WIDTH: f64 = 556.0;
 const HEIGHT: f64 = 350.0;
 const LEFT: f64 = 60.0;
-const RIGHT: f64 = 168.0;
+const RIGHT: f64 = 182.0;
 const TOP: f64 = 34.0;
 const BOTTOM: f64 = 48.0;
 /// The least distance between the labels at the right.
 const LINE: f64 = 13.5;
 /// Characters of a label.
-const LABEL: usize = 20;
+const LABEL: usize = 22;
+
+/// Marks along a curve.
+const MARKS: usize = 7;
 
 /// What could not be drawn as it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -313,8 +316,9 @@ impl Frame<'_> {
                 });
             }
         }
-        let unmarked = if series.join == Join::Curve { places.len().saturating_sub(1) } else { 0 };
-        places.into_iter().skip(unmarked).try_for_each(|at| draw_marker(canvas, at, series.style))
+        // Lines of one colour are told apart by their marks.
+        let stride = if series.join == Join::Curve { (places.len() / MARKS).max(1) } else { 1 };
+        places.into_iter().rev().step_by(stride).try_for_each(|at| draw_marker(canvas, at, series.style))
     }
 
     /// Error bars, and arrows where a number is only a bound.
@@ -349,6 +353,12 @@ impl Frame<'_> {
         Ok(())
     }
 
+    /// The ends of a point's interval along x; those of the point where it has none.
+    fn bar(&self, x: Coordinate) -> (f64, f64) {
+        let ends = [x.lo, x.mid, x.hi].map(|x| self.x_at(x.clamp(self.x_range.lo, self.x_range.hi)));
+        (ends[0].min(ends[2]).min(ends[1]), ends[0].max(ends[2]).max(ends[1]))
+    }
+
     /// Labels beside points, where they are free of other points and labels; the legend names the others.
     fn point_labels(&self, canvas: &mut Canvas<'_>, all: &[Series]) -> Result<()> {
         let labelled = || all.iter().filter(|series| series.join == Join::Points);
@@ -356,12 +366,8 @@ impl Frame<'_> {
             .flat_map(|series| &series.points)
             .filter(|(x, y)| self.x.scale.takes(x.mid) && self.y.scale.takes(y.mid))
             .map(|(x, y)| {
-                (
-                    self.x_at(x.mid) - 5.0,
-                    self.y_at(y.mid) - 5.0,
-                    self.x_at(x.mid) + 5.0,
-                    self.y_at(y.mid) + 5.0,
-                )
+                let (left, right) = self.bar(*x);
+                (left - 5.0, self.y_at(y.mid) - 5.0, right + 5.0, self.y_at(y.mid) + 5.0)
             })
             .collect();
         // From the left: where there is not room for all names, those at the fast or small end have it.
@@ -373,11 +379,12 @@ impl Frame<'_> {
                 continue;
             }
             let (px, py) = (self.x_at(x.mid), self.y_at(y.mid));
-            let text = shorten(&series.label, LABEL);
+            let text = drawn_label(&series.label, LABEL);
             let width = text_width(&text);
+            let (bar_left, bar_right) = self.bar(*x);
             let places = [
-                (px + 8.0, py),
-                (px - 8.0 - width, py),
+                (bar_right + 8.0, py),
+                (bar_left - 8.0 - width, py),
                 (px - width / 2.0, py - 13.0),
                 (px - width / 2.0, py + 13.0),
                 (px + 7.0, py - 11.0),
@@ -424,7 +431,7 @@ fn right_labels(canvas: &mut Canvas<'_>, mut labels: Vec<RightLabel>) -> Result<
     for (label, end) in labels.into_iter().zip(ends) {
         let write = |canvas: &mut Canvas<'_>| {
             canvas.line(&[(edge + 5.0, end), (edge + 12.0, label.y)], Ink::Grid, 1)?;
-            let text = shorten(&label.text, LABEL);
+            let text = drawn_label(&label.text, LABEL);
             canvas.text(&text, (edge + 14.0, label.y), Anchor::Left, label.ink.for_text())
         };
         match label.member {

@@ -46,6 +46,7 @@ pub(super) fn figure(run: &Run<'_>) -> Result<Option<Figure>> {
         ]);
     }
     let words = Words {
+        question: "Is each measured rate the one that the filter expects of itself?",
         title: "Measured over expected false-positive rate".to_owned(),
         caption: caption(run, &drawn, entries.len()),
         reading: "One point for each filter and cell, all n and widths. Bars: exact 95 % interval of the measured rate. The expected rate is \
@@ -116,8 +117,10 @@ fn caption(run: &Run<'_>, drawn: &[&Entry], all: usize) -> String {
         drawn.iter().filter_map(|entry| Some((entry.row.fpr_z?, *entry))).filter(|(z, _)| z.is_finite());
     let largest = largest.max_by(|a, b| a.0.abs().total_cmp(&b.0.abs()));
     let largest = largest.map_or_else(String::new, |(z, entry)| {
+        let side = if z < 0.0 { "below" } else { "above" };
         format!(
-            " The largest deviation is {z:.1} standard deviations ({}, n = {}).",
+            " The largest deviation is {:.1} standard deviations {side} it ({}, n = {}).",
+            z.abs(),
             name(run, entry),
             count(entry.row.n)
         )

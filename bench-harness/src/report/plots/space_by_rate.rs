@@ -4,7 +4,7 @@ use amq::theory::bounds;
 use anyhow::Result;
 
 use super::super::data::{Entry, Rate, Run};
-use super::super::format::{Shown, count, number, over_bound, round_rate, signed_percent};
+use super::super::format::{Shown, count, number, round_rate, signed_percent};
 use super::axis::{Axis, Scale, Ticks};
 use super::canvas::Ink;
 use super::panel::{Coordinate, Guide, Join, Panel};
@@ -59,6 +59,7 @@ pub(super) fn figure(run: &Run<'_>) -> Result<Option<Figure>> {
         .filter(|panel| !panel.series.is_empty())
         .collect();
     let words = Words {
+        question: "What does a false-positive rate cost in space?",
         title: format!("Bits a key against measured rate, n = {}", count(n)),
         caption: caption(run, (n, fpr), &frontier),
         reading: "Lower is smaller, further right is more accurate. Payload bits; horizontal bars: exact 95 % interval of the rate. \
@@ -87,9 +88,7 @@ fn caption(run: &Run<'_>, (n, fpr): (u64, f64), frontier: &[(f64, f64, &Entry)])
         .filter_map(|entry| Some((entry.bits()?, entry)))
         .collect();
     sized.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let over = |entry: &Entry| {
-        entry.overhead().map_or_else(String::new, |overhead| format!(", {}", over_bound(overhead)))
-    };
+    let over = |entry: &Entry| entry.over_bound().map_or_else(String::new, |over| format!(", {over}"));
     let cell = format!("At ε = {} and n = {}", round_rate(fpr), count(n));
     let ends = match sized.as_slice() {
         [] => format!("{cell} no filter delivered the rate. "),

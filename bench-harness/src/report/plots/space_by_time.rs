@@ -41,6 +41,7 @@ pub(super) fn figure(run: &Run<'_>) -> Result<Option<Figure>> {
         ]);
     }
     let words = Words {
+        question: "What does a faster lookup cost in space?",
         title: format!("Bits a key against the time of a miss, n = {}", count(n)),
         caption: caption(run, (n, fpr)),
         reading: "Further down is smaller, further left is faster: the lower left corner wins. Single lookups of absent keys, from the \

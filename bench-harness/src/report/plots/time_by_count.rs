@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::super::data::{Entry, Operation, Run};
+use super::super::data::{Entry, Floor, Operation, Run};
 use super::super::format::{Shown, bytes, count, number, round_rate};
 use super::axis::{Axis, Scale, Ticks};
 use super::panel::{Coordinate, Guide, Join, Panel};
@@ -38,7 +38,7 @@ pub(super) fn figure(run: &Run<'_>) -> Result<Option<Figure>> {
             Shown::exact(Some(entry.row.n as f64), |_| count(entry.row.n)),
             Shown::exact(table_bytes(entry), |size| bytes(whole(size))),
             if entry.ok() { entry.shown_time(Operation::Miss) } else { Shown::missing(entry.status_text()) },
-            Shown::exact(entry.multiple(Operation::Miss), number),
+            entry.shown_multiple(Operation::Miss, Floor::Read),
         ]);
     }
     let marks = typical.map_or_else(String::new, |bits| {
@@ -48,6 +48,7 @@ pub(super) fn figure(run: &Run<'_>) -> Result<Option<Figure>> {
         )
     });
     let words = Words {
+        question: "What does a larger set do to the time of a lookup?",
         title: format!("Time of a miss against n, ε = {}", round_rate(fpr)),
         caption: format!("{}{marks}", caption(run, &entries)),
         reading: "Single lookups of absent keys, from the digest, both axes logarithmic; bars: interval of the median.",
@@ -125,7 +126,7 @@ fn caption(run: &Run<'_>, entries: &[&Entry]) -> String {
     let slowed = match growth.as_slice() {
         [(least, a), .., (most, b)] => {
             format!(
-                " On the way a miss gets between {}× ({}) and {}× ({}) slower.",
+                " A miss then takes between {}× ({}) and {}× ({}) as long.",
                 number(*least),
                 name(run, a),
                 number(*most),

@@ -4,10 +4,10 @@ use anyhow::Result;
 
 use super::{
     Axis, Coordinate, Dot, Figure, Quantity, Record, Run, Scale, Shown, StudyPoint, Style, Table, Ticks,
-    count, dots, label, middle, number, place, records, shown, whole,
+    Words, count, dots, label, middle, number, place, records, shown, whole,
 };
 use crate::report::data::status_text;
-use crate::report::format::{bytes, slug};
+use crate::report::format::bytes;
 use crate::store::cell::Status;
 
 /// The columns of times.
@@ -55,20 +55,15 @@ pub(super) fn figure(run: &Run<'_>) -> Result<Option<Figure>> {
         return Ok(None);
     }
     let title = "Lookups in a cold filter".to_owned();
-    Ok(Some(Figure {
-        id: slug(&title),
+    Ok(Some(Words {
+        question: "What does a lookup take in a filter that is not in the cache?",
         title,
         caption: sentences.join(" "),
         reading: "From the time of a single miss in one filter that stays in the cache (tick) to that in another filter each time (mark). Round \
                   robin finds in the caches what fits there, and loads each filter's own header as well as its table. “Caches overwritten”: \
                   2,048 lookups after twice the last-level cache was written over, so that they read memory. The same loop and keys for all; \
-                  in the table also hits, and batches of 16 to one filter."
-            .to_owned(),
-        note: String::new(),
-        panels,
-        legend: Vec::new(),
-        table: table(run, &all),
-    }))
+                  in the table also hits, and batches of 16 to one filter.",
+    }.figure(panels, table(run, &all))))
 }
 
 fn dot(run: &Run<'_>, record: &Record, quantity: Quantity) -> Option<Dot> {
@@ -100,7 +95,16 @@ fn sentence(who: &str, how: &str, dots: &[Dot]) -> String {
     let mut ratios: Vec<(f64, &Dot)> =
         dots.iter().filter_map(|dot| Some((dot.value.mid / dot.from?, dot))).collect();
     ratios.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let ([least, .., most], [first, ..]) = (&ratios[..], dots) else { return String::new() };
+    let ([least, ..], [.., most], [first, ..]) = (&ratios[..], &ratios[..], dots) else {
+        return format!("{who}, {how}: there is no time in a hot filter to compare with.");
+    };
+    if ratios.len() == 1 {
+        return format!(
+            "{who}, {how}: a miss takes {}× as long as in a hot one ({}).",
+            number(least.0),
+            least.1.label
+        );
+    }
     let (middle_ratio, _) = ratios[ratios.len() / 2];
     format!(
         "{who}, {how}: a miss takes {}× as long as in a hot one in the median of the filters, least {}× ({}), most {}× ({}); the \

@@ -1,11 +1,11 @@
 //! What filters make of keys that repeat: a table.
 
 use super::{
-    Figure, Quantity, Record, Run, Shown, StudyPoint, Table, count, label, list, number, records, shown,
-    whole,
+    Figure, Quantity, Record, Run, Shown, StudyPoint, Table, Words, count, label, list, number, records,
+    shown, whole,
 };
 use crate::report::data::status_text;
-use crate::report::format::{percent, slug};
+use crate::report::format::percent;
 use crate::store::cell::Status;
 
 pub(super) fn figure(run: &Run<'_>) -> Option<Figure> {
@@ -26,19 +26,14 @@ pub(super) fn figure(run: &Run<'_>) -> Option<Figure> {
         ]);
     }
     let title = format!("Keys that repeat, {} handed over", count(n));
-    Some(Figure {
-        id: slug(&title),
+    Some(Words {
+        question: "Do keys that repeat do harm?",
         title,
         caption: caption(run, &all),
         reading: "Each filter is built from keys of which a share are copies of others (100 %: one key over and over), at once and, where it \
                   can, one by one; then every key has to be found. It runs in a process with a short deadline. “Keys as they are” is a \
-                  peer's own build without the sort that our adaptor does before it. Build times are of one build each."
-            .to_owned(),
-        note: String::new(),
-        panels: Vec::new(),
-        legend: Vec::new(),
-        table,
-    })
+                  peer's own build without the sort that our adaptor does before it. Build times are of one build each.",
+    }.figure(Vec::new(), table))
 }
 
 fn copies(record: &Record) -> f64 {

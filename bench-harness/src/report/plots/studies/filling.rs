@@ -56,6 +56,7 @@ pub(super) fn figure(run: &Run<'_>) -> Result<Option<Figure>> {
             .collect(),
     };
     let words = Words {
+        question: "What does an insert take as the filter fills?",
         title: format!("An insert as the table fills, n = {}, r = {r}", count(n)),
         caption: caption(run, &all, &tables),
         reading: "Filled key by key from empty to the first refusal, or to a load of 0.98, in steps; medians over the fillings. The mean is read \
@@ -68,8 +69,12 @@ pub(super) fn figure(run: &Run<'_>) -> Result<Option<Figure>> {
     // Of a step of few inserts the slowest stands for the slow ones; of many it is an interrupt.
     let many = all.iter().any(|record| record.of(Quantity::InsertP999).next().is_some());
     let left_out = if many { Quantity::InsertMax } else { Quantity::InsertP999 };
-    let panels: Vec<Panel> =
-        PANELS.into_iter().filter(|(quantity, _)| *quantity != left_out).map(panel).collect();
+    let panels: Vec<Panel> = PANELS
+        .into_iter()
+        .filter(|(quantity, _)| *quantity != left_out)
+        .map(panel)
+        .filter(|panel| !panel.series.is_empty())
+        .collect();
     chart(run, words, (&x, &y), &panels, table(run, &all))
 }
 
@@ -123,37 +128,30 @@ fn caption(run: &Run<'_>, all: &[&Record], tables: &[(usize, &Record)]) -> Strin
     let mut sentences = Vec::new();
     for (_, record) in tables {
         let mean = |load| at(record, Quantity::InsertNs, load);
-        let Some((half, load, high)) =
-            mean(0.5).zip(last_before(record, 0.95)).map(|(half, (load, high))| (half, load, high))
-        else {
-            continue;
-        };
-        let slowest = at(record, Quantity::InsertMax, load)
-            .map_or_else(String::new, |slowest| format!(", the slowest {} ns", number(slowest)));
+        let Some((half, high)) = mean(0.5).zip(last_before(record, 0.95)) else { continue };
         let refused = middle(record, Quantity::RefusalLoad)
-            .map_or_else(String::new, |load| format!("; it refuses at {}", number(load)));
+            .map_or_else(String::new, |load| format!(", refuses at {}", number(load)));
         sentences.push(format!(
-            "{}: {} ns at half load, {} ns at {} ({}×){slowest}{refused}",
+            "{} {} to {} ns ({}×{refused})",
             label(run, &record.filter),
             number(half),
             number(high),
-            trimmed(load),
             number(high / half)
         ));
     }
     let tables_say = if sentences.is_empty() {
         "No table was filled beyond half of its slots.".to_owned()
     } else {
-        format!("What the last free slots cost, in the mean of an insert: {}.", sentences.join(". "))
+        format!("Mean insert from half load to the last step up to 0.95: {}.", sentences.join("; "))
     };
     format!("{tables_say}{}{}", moves(run, tables), bloom(run, all))
 }
 
-/// The last load up to `load`, and the mean there.
-fn last_before(record: &Record, load: f64) -> Option<(f64, f64)> {
+/// The mean of the last step up to a load.
+fn last_before(record: &Record, load: f64) -> Option<f64> {
     let steps =
         record.of(Quantity::InsertNs).filter(|value| value.load.is_some_and(|own| own <= load + 1e-9));
-    steps.last().and_then(|value| value.load.zip(value.summary().0))
+    steps.last().and_then(|value| value.summary().0)
 }
 
 fn moves(run: &Run<'_>, tables: &[(usize, &Record)]) -> String {

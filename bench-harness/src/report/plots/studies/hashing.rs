@@ -3,10 +3,9 @@
 use anyhow::Result;
 
 use super::{
-    Axis, Coordinate, Dot, Figure, Quantity, Run, Scale, Shown, StudyPoint, Style, Table, Ticks, dots,
+    Axis, Coordinate, Dot, Figure, Quantity, Run, Scale, Shown, StudyPoint, Style, Table, Ticks, Words, dots,
     middle, number, records, shown,
 };
-use crate::report::format::slug;
 
 const SIZES: [(Quantity, &str); 3] =
     [(Quantity::HashU64, "u64"), (Quantity::HashBytes16, "16 bytes"), (Quantity::HashBytes64, "64 bytes")];
@@ -56,19 +55,14 @@ pub(super) fn figure(run: &Run<'_>) -> Result<Option<Figure>> {
         })
         .collect();
     let axis = Axis::new("ns / key", Scale::Linear, Ticks::Number).including(0.0);
-    Ok(Some(Figure {
-        id: slug(&title),
+    Ok(Some(Words {
+        question: "What does hashing add to a lookup?",
         title,
         caption: format!(
             "This comes on top of every lookup that starts at the key. {}. The slower hash is for keys from an adversary.",
             sentences.join("; ")
         ),
         reading: "256 keys in the first-level cache, one after the other, each hash consumed. xxh3-64 is the default, with a seed and in one call; \
-                  siphash-1-3 is the standard library's under a secret key, through the adaptor for any hasher."
-            .to_owned(),
-        note: String::new(),
-        panels: vec![dots::draw("Nanoseconds to hash", &axis, &dots)?],
-        legend: Vec::new(),
-        table,
-    }))
+                  siphash-1-3 is the standard library's under a secret key, through the adaptor for any hasher.",
+    }.figure(vec![dots::draw("Nanoseconds to hash", &axis, &dots)?], table)))
 }

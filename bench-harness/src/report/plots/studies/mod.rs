@@ -5,7 +5,6 @@ mod duplicates;
 mod filling;
 mod hashing;
 mod reliability;
-mod space;
 
 use anyhow::Result;
 
@@ -15,13 +14,12 @@ use super::axis::{Axis, Scale, Ticks};
 use super::dots::{self, Dot};
 use super::marker::Style;
 use super::panel::{Coordinate, Guide, Join, Panel};
-use super::{Figure, Table, Words, chart, groups, series};
+use super::{Figure, Table, Words, chart, series};
 use crate::store::study::{Quantity, Record, StudyPoint, Value};
 
 /// All of them, in the order of the page.
 pub(super) fn figures(run: &Run<'_>) -> Result<Vec<Figure>> {
     let figures = [
-        space::figure(run)?,
         filling::figure(run)?,
         cold::figure(run)?,
         hashing::figure(run)?,
@@ -29,11 +27,6 @@ pub(super) fn figures(run: &Run<'_>) -> Result<Vec<Figure>> {
         duplicates::figure(run),
     ];
     Ok(figures.into_iter().flatten().collect())
-}
-
-/// Whether the run has bits a key at many n.
-pub(super) fn has_space(run: &Run<'_>) -> bool {
-    run.studies.iter().any(|record| matches!(record.point, StudyPoint::Space { .. }))
 }
 
 /// The records of the points that `wanted` takes.

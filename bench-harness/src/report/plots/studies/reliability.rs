@@ -4,10 +4,10 @@ use anyhow::Result;
 
 use super::{
     Axis, Coordinate, Dot, Figure, Quantity, Record, Run, Scale, Shown, StudyPoint, Style, Table, Ticks,
-    count, dots, label, list, middle, number, place, records, shown, whole,
+    Words, count, dots, label, list, middle, number, place, records, shown, whole,
 };
 use crate::report::data::status_text;
-use crate::report::format::{percent, slug, trimmed};
+use crate::report::format::{percent, trimmed};
 use crate::store::cell::Status;
 
 pub(super) fn figure(run: &Run<'_>) -> Result<Option<Figure>> {
@@ -26,19 +26,14 @@ pub(super) fn figure(run: &Run<'_>) -> Result<Option<Figure>> {
         }
     }
     let title = "Reliability: failed builds and refused keys".to_owned();
-    Ok(Some(Figure {
-        id: slug(&title),
+    Ok(Some(Words {
+        question: "How often does a build fail, and how full does a table get?",
         title,
         caption: format!("{}{}", of_builds(run, &builds), of_refusals(run, &refusals)),
         reading: "Every seed has its own keys. Marks: the median load at which a table refuses its first key, bars from the smallest to the \
                   largest of all seeds. Shares have their exact 95 % interval; attempts are those of builds that succeeded, where a family \
-                  tells them (1 for one that does not)."
-            .to_owned(),
-        note: String::new(),
-        panels,
-        legend: Vec::new(),
-        table: table(run, &builds, &refusals),
-    }))
+                  tells them (1 for one that does not).",
+    }.figure(panels, table(run, &builds, &refusals))))
 }
 
 fn dot(run: &Run<'_>, record: &Record) -> Option<Dot> {
