@@ -14,7 +14,7 @@ use anyhow::{Context, Result};
 use askama::Template;
 
 use self::data::Run;
-use self::format::{Shown, list};
+use self::format::{Shown, list, unbroken};
 use self::plots::{Figure, Table};
 pub use self::standalone::figures;
 use crate::store::cell::Cell;
@@ -119,6 +119,8 @@ pub fn render(runs: &[Results<'_>]) -> Result<String> {
 
 fn section(index: usize, run: &Run<'_>) -> Result<Section> {
     let (provenance, warnings) = tables::provenance(run);
+    let provenance = provenance.into_iter().map(|(name, value)| (name, unbroken(&value))).collect();
+    let warnings = warnings.iter().map(|warning| unbroken(warning)).collect();
     let mut figures = plots::figures(run).with_context(|| format!("the figures of {}", run.info.run))?;
     let mut checked = checked::checked(run).with_context(|| format!("the checks of {}", run.info.run))?;
     // Two runs may have the same name.

@@ -10,20 +10,12 @@ use crate::store::run::{Disturbance, Drift, Uniformity};
 
 /// Which filter can do what.
 pub(crate) fn capabilities(run: &Run<'_>) -> Table {
-    let mut headers: Vec<String> = ["filter", "kind", "r", "version"].map(str::to_owned).to_vec();
+    // What is asked for first comes first: a narrow screen shows the left.
+    let mut headers = vec!["filter".to_owned()];
     headers.extend(Capability::ALL.iter().map(|capability| capability.name().replace('-', " ")));
+    headers.extend(["kind", "r", "version"].map(str::to_owned));
     let rows = run.filters.iter().map(|filter| {
-        let mut row = vec![
-            Shown { detail: filter.title.clone(), ..Shown::text(filter.label()) },
-            Shown::text(&filter.kind),
-            Shown::text(filter.r.map_or_else(String::new, |(lo, hi)| format!("{lo}–{hi}"))),
-            Shown::text(
-                filter
-                    .peer
-                    .as_ref()
-                    .map_or_else(|| filter.version.clone(), |krate| format!("{krate} {}", filter.version)),
-            ),
-        ];
+        let mut row = vec![Shown { detail: filter.title.clone(), ..Shown::text(filter.label()) }];
         row.extend(Capability::ALL.iter().map(|capability| {
             let can = filter.can(capability.name());
             Shown {
@@ -32,6 +24,15 @@ pub(crate) fn capabilities(run: &Run<'_>) -> Table {
                 key: Some(f64::from(u8::from(!can))),
             }
         }));
+        let version = filter
+            .peer
+            .as_ref()
+            .map_or_else(|| filter.version.clone(), |krate| format!("{krate} {}", filter.version));
+        row.extend([
+            Shown::text(&filter.kind),
+            Shown::text(filter.r.map_or_else(String::new, |(lo, hi)| format!("{lo}–{hi}"))),
+            Shown::text(version),
+        ]);
         row
     });
     let rows = rows.collect();

@@ -50,7 +50,8 @@ pub(super) fn chain(run: &Run<'_>) -> Result<Option<Figure>> {
         caption: chain_caption(run, &entries, &dots),
         reading: "From the time of a miss among others that do not wait for it (tick) to one whose digest depends on the answer before it (mark): \
                   what a program waits that acts on each answer. A dependent read is one cache line of a table of the same size, its address \
-                  taken from the read before; a filter that answers in fewer than one has found its line in a nearer cache.",
+                  taken from the read before; a filter that answers in fewer than one has found its line in a nearer cache, or leaves at a branch: then the processor \
+                  guesses the answer and goes on, and the mark may even lie left of the tick.",
     };
     let panels = vec![dots::draw("From overlapping to dependent misses", &axis, &dots)?];
     Ok(Some(words.figure(panels, table)))

@@ -85,6 +85,9 @@ const LINE: f64 = 13.5;
 /// Characters of a label.
 const LABEL: usize = 22;
 
+/// How far from its point a name may stand.
+const FAR: f64 = 16.0;
+
 /// Marks along a curve.
 const MARKS: usize = 7;
 
@@ -392,15 +395,16 @@ impl Frame<'_> {
                 (px - 7.0 - width, py - 11.0),
                 (px - 7.0 - width, py + 11.0),
             ];
-            let free = places.into_iter().map(|(left, y)| (left, y - 6.5, left + width, y + 6.5)).find(
-                |&(l, t, r, b)| {
-                    l > LEFT
-                        && r < WIDTH
-                        && t > TOP - 8.0
-                        && b < HEIGHT - BOTTOM
-                        && taken.iter().all(|&(l2, t2, r2, b2)| r <= l2 || l >= r2 || b <= t2 || t >= b2)
-                },
-            );
+            // At the far end of a long bar stands a name that could be the next point's.
+            let far = [bar_right - px > FAR, px - bar_left > FAR, false, false, false, false, false, false];
+            let near = places.into_iter().zip(far).filter(|(_, far)| !far).map(|(place, _)| place);
+            let free = near.map(|(left, y)| (left, y - 6.5, left + width, y + 6.5)).find(|&(l, t, r, b)| {
+                l > LEFT
+                    && r < WIDTH
+                    && t > TOP - 8.0
+                    && b < HEIGHT - BOTTOM
+                    && taken.iter().all(|&(l2, t2, r2, b2)| r <= l2 || l >= r2 || b <= t2 || t >= b2)
+            });
             if let Some((left, top, right, bottom)) = free {
                 taken.push((left, top, right, bottom));
                 let at = (left, f64::midpoint(top, bottom));
