@@ -137,9 +137,10 @@ impl RankSelect {
         let (next, size) = (self.after(block), self.size(block));
         let Decoded { occupied, starts, offset, .. } = self.decode(bytes, block);
         let rank = (occupied & ((1 << slot) - 1)).count_ones();
-        // How many of the runs of this block's homes before this one end in it; and where its own may start, if that is in it.
+        // How many of the runs of this block's homes before this one end in it; and where its own may start, or 0 if that is not in it.
         let ended = starts.count_ones() - 1;
-        let start = lines.select_or_64(starts, rank).max(slot);
+        let pair = lines.pair(starts, rank);
+        let start = pair & pair.wrapping_neg();
         let (next_bytes, next_base) = self.vectors(bytes, next);
         let next_ends = self.shape.ends(next_bytes, next_base);
         let next_starts = run_starts(next_ends, offset.saturating_sub(u64::from(size)));
@@ -148,7 +149,8 @@ impl RankSelect {
         if behind == 0 {
             return Probe { found: false, leaves: true };
         }
-        let here = low_mask(size) & !low_mask(start);
+        // From the start on, but not before the home. No branch: every other such run starts in a block behind.
+        let here = start.wrapping_neg() & (u64::MAX << slot) & low_mask(size);
         let there = behind - (pair ^ behind);
         let found = self.is_in(lines, bytes, next, there, true, home.remainder)
             | self.is_in(lines, bytes, block, here, true, home.remainder);
