@@ -1,71 +1,122 @@
-//! The hashes of the keys, sorted.
+//! From digests to hashes, sorted by where their windows start.
 //!
-//! Sorted hashes are sorted by the start of their windows, and duplicates are neighbours. Sorting is by parts: a hash is
-//! put where its part of the range lies, and each part is then sorted in the cache.
+//! A hash is put where its part of the slots lies, and each part is then sorted in the cache. Windows start the later the
+//! higher the hash is, so that hashes come out ascending, and duplicates are neighbours.
 
-use alloc::vec::Vec;
+use amq::Digest;
+use amq_bits::Table;
 
-use amq::{BuildError, Digest};
+use crate::geometry::Layer;
+use crate::memory::Raw;
+use crate::ranges::Ranges;
+use crate::workers::join;
 
-use crate::layout::index;
-
-/// Hashes of a part: as many as a first-level cache holds, with room for what else is in use.
-const PART: usize = 2_048;
-
-/// The most parts: each is a place that is written to in turn, and beyond some thousands these fall out of the caches.
-const MAX_PARTS: usize = 4_096;
-
-/// A vector of `len` copies of `value`, or an error instead of an abort.
-pub(crate) fn filled<T: Clone>(value: T, len: usize) -> Result<Vec<T>, BuildError> {
-    let mut vector = Vec::new();
-    vector
-        .try_reserve_exact(len)
-        .map_err(|_| BuildError::OutOfMemory { bytes: (size_of::<T>() as u64).saturating_mul(len as u64) })?;
-    vector.resize(len, value);
-    Ok(vector)
+/// How digests become hashes of a layer, and these are put into its parts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Partition<'a> {
+    pub(crate) layer: &'a Layer,
+    pub(crate) ranges: Ranges,
+    /// Of the hash function.
+    pub(crate) seed: u64,
 }
 
-/// The distinct hashes of `digests` under `seed`, ascending, in `hashes`, which has one place for each digest; their number.
-///
-/// # Errors
-/// If there is no memory for the counters of the parts: a few kilobytes.
-pub(crate) fn sort(digests: &[Digest], seed: u64, hashes: &mut [u64]) -> Result<usize, BuildError> {
-    let parts = (digests.len() / PART).clamp(1, MAX_PARTS);
-    let part = |hash: Digest| index(hash.scale(parts as u64));
-    // Where the next hash of each part goes; at first its count, and one place behind.
-    let mut next = filled(0, parts + 1)?;
-    for digest in digests {
-        next[part(digest.remix(seed)) + 1] += 1;
+impl Partition<'_> {
+    /// Puts the hashes of `digests` into their parts. `next` has one entry for each part, for each of the threads; at the end,
+    /// the last of them has the end of each part.
+    pub(crate) fn run(&self, digests: &[Digest], hashes: &mut Table, next: &mut [usize], threads: usize) {
+        let parts = self.ranges.parts();
+        let chunk = digests.len().div_ceil(threads).max(1);
+        next.fill(0);
+        self.for_each(digests, chunk, next, &|_, at| *at += 1);
+        // From counts to places: by part, and in a part by thread.
+        let mut sum = 0;
+        for part in 0..parts {
+            for thread in 0..threads {
+                let at = &mut next[thread * parts + part];
+                (*at, sum) = (sum, sum + *at);
+            }
+        }
+        self.put(digests, chunk, hashes, next);
     }
-    for i in 1..=parts {
-        next[i] += next[i - 1];
-    }
-    for digest in digests {
-        let hash = digest.remix(seed);
-        let at = &mut next[part(hash)];
-        hashes[*at] = hash.get();
-        *at += 1;
-    }
-    // Each entry has moved on to the end of its part.
-    let mut from = 0;
-    for &to in &next[..parts] {
-        hashes[from..to].sort_unstable();
-        from = to;
-    }
-    Ok(deduplicate(hashes))
-}
 
-/// Moves the distinct ones of sorted hashes to the front and returns their number.
-fn deduplicate(hashes: &mut [u64]) -> usize {
-    let Some(first) = (1..hashes.len()).find(|&i| hashes[i] == hashes[i - 1]) else { return hashes.len() };
-    let mut len = first;
-    for i in first..hashes.len() {
-        if hashes[i] != hashes[len - 1] {
-            hashes[len] = hashes[i];
-            len += 1;
+    #[cfg(all(feature = "rayon", not(loom), target_has_atomic = "64"))]
+    fn put(&self, digests: &[Digest], chunk: usize, hashes: &mut Table, next: &mut [usize]) {
+        // An ordinary store each: no two threads have a place in common, and all end before anybody reads.
+        let places = hashes.words_shared();
+        self.for_each(digests, chunk, next, &|hash, at| {
+            places[*at].store(hash.to_le(), core::sync::atomic::Ordering::Relaxed);
+            *at += 1;
+        });
+    }
+
+    #[cfg(not(all(feature = "rayon", not(loom), target_has_atomic = "64")))]
+    fn put(&self, digests: &[Digest], chunk: usize, hashes: &mut Table, next: &mut [usize]) {
+        use amq_bits::StoreMut;
+
+        let places = hashes.bytes_mut().as_chunks_mut().0;
+        let parts = self.ranges.parts();
+        for (digests, next) in digests.chunks(chunk).zip(next.chunks_mut(parts)) {
+            for digest in digests {
+                let (hash, part) = self.hash(*digest);
+                places[next[part]] = hash.to_le_bytes();
+                next[part] += 1;
+            }
         }
     }
+
+    /// Calls `work` for each hash and the entry of its part; each thread has `chunk` digests, and entries of its own.
+    fn for_each(
+        &self,
+        digests: &[Digest],
+        chunk: usize,
+        next: &mut [usize],
+        work: &(impl Fn(u64, &mut usize) + Sync),
+    ) {
+        let left = next.len() / self.ranges.parts() / 2;
+        if left > 0 {
+            let (digests, more) = digests.split_at((chunk * left).min(digests.len()));
+            let (next, more_next) = next.split_at_mut(self.ranges.parts() * left);
+            join(
+                || self.for_each(digests, chunk, next, work),
+                || self.for_each(more, chunk, more_next, work),
+            );
+            return;
+        }
+        for &digest in digests {
+            let (hash, part) = self.hash(digest);
+            work(hash, &mut next[part]);
+        }
+    }
+
+    /// The hash of a digest, and its part.
+    #[inline]
+    fn hash(&self, digest: Digest) -> (u64, usize) {
+        let hash = digest.remix(self.seed).get();
+        (hash, self.ranges.part(self.layer.start(hash)))
+    }
+}
+
+/// Sorts the parts of a range, which end at `ends` (the first begins at 0), and moves their distinct hashes to the front; their
+/// number.
+pub(crate) fn sort(hashes: &mut [Raw], ends: impl Iterator<Item = usize>) -> usize {
+    let (mut from, mut len) = (0, 0);
+    for to in ends {
+        sort_hashes(&mut hashes[from..to]);
+        for i in from..to {
+            // In no part but its own can there be a hash again.
+            if i == from || hashes[i] != hashes[len - 1] {
+                hashes[len] = hashes[i];
+                len += 1;
+            }
+        }
+        from = to;
+    }
     len
+}
+
+/// Sorts hashes.
+pub(crate) fn sort_hashes(hashes: &mut [Raw]) {
+    hashes.sort_unstable_by_key(|&hash| u64::from_le_bytes(hash));
 }
 
 /// What a key that a layer has bumped is to the next layer, whose number is `layer`: a fresh hash.
@@ -77,28 +128,34 @@ pub(crate) fn rehash(hash: u64, layer: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::vec;
     use std::vec::Vec;
 
     use amq::Digest;
+    use amq_bits::{StoreMut, Table};
 
-    use super::{MAX_PARTS, PART, filled, sort};
+    use super::{Partition, sort};
+    use crate::geometry::Geometry;
+    use crate::ranges::Ranges;
+    use crate::width::W64;
 
     #[test]
     fn sorted_and_distinct_at_every_number_of_parts() {
-        for n in [0, 1, 2, 100, 2 * PART - 1, 2 * PART, 100_000, (MAX_PARTS + 1) * PART] {
-            for copies in [1, 3] {
+        for n in [0_usize, 1, 2, 100, 3_000, 100_000, 700_000] {
+            for (copies, threads) in [(1, 1), (3, 1), (1, 2), (3, 3)] {
                 let digests: Vec<_> = (0..n as u64).map(|i| Digest::new(i / copies)).collect();
-                let mut hashes = filled(0, n).unwrap();
-                let len = sort(&digests, 7, &mut hashes).unwrap();
+                let geometry = Geometry::new::<W64>(n.max(64) as u64).unwrap();
+                let layer = geometry.first();
+                let ranges = Ranges::of::<W64>(layer);
+                let mut table = Table::zeroed(8 * n as u64).unwrap();
+                let mut next = vec![0; threads * ranges.parts()];
+                Partition { layer, ranges, seed: 7 }.run(&digests, &mut table, &mut next, threads);
+                let hashes = table.bytes_mut().as_chunks_mut().0;
+                let len = sort(hashes, next[(threads - 1) * ranges.parts()..].iter().copied());
                 let expected: BTreeSet<_> = digests.iter().map(|digest| digest.remix(7).get()).collect();
-                assert!(hashes[..len].iter().eq(&expected), "{n} digests, {copies} copies");
+                let found = hashes[..len].iter().map(|&hash| u64::from_le_bytes(hash));
+                assert!(found.eq(expected), "{n} digests, {copies} copies, {threads} threads");
             }
         }
-    }
-
-    #[test]
-    fn absurd_sizes_are_errors() {
-        assert!(filled(0_u64, usize::MAX).is_err());
-        assert!(filled(0_u64, usize::MAX / 8).is_err());
     }
 }

@@ -5,9 +5,6 @@
 //! r is. The thresholds follow behind the last block, two bits for each bucket: one byte for some hundreds of keys, so
 //! that they stay in the caches near the core.
 
-use amq_bits::StoreMut;
-use amq_bits::word::store_u64;
-
 use crate::geometry::Geometry;
 
 /// Bytes of a word.
@@ -67,23 +64,25 @@ impl Layout {
         usize::from(bytes[index(self.thresholds_at + (bucket >> 2))] >> ((bucket & 3) << 1) & 3)
     }
 
-    /// Sets the threshold of a bucket that has threshold 0.
-    pub(crate) fn set_threshold(&self, bytes: &mut [u8], bucket: u64, threshold: u8) {
-        bytes[index(self.thresholds_at + (bucket >> 2))] |= threshold << ((bucket & 3) << 1);
+    /// The bytes of the blocks, and of the thresholds.
+    pub(crate) fn split<'a>(&self, table: &'a mut [u8]) -> (&'a mut [u8], &'a mut [u8]) {
+        table.split_at_mut(index(self.thresholds_at))
     }
+}
 
-    /// Sets a column of a block.
-    #[inline]
-    pub(crate) fn set_word(&self, table: &mut impl StoreMut, block: u64, column: usize, word: u64) {
-        store_u64(table.bytes_mut(), self.block_at(block) + column * 8, word);
-    }
+/// Buckets of a byte of thresholds.
+pub(crate) const BUCKETS_PER_BYTE: u64 = 4;
+
+/// Sets the threshold of a bucket that has threshold 0.
+pub(crate) fn set_threshold(thresholds: &mut [u8], bucket: u64, threshold: u8) {
+    thresholds[index(bucket / BUCKETS_PER_BYTE)] |= threshold << ((bucket % BUCKETS_PER_BYTE) << 1);
 }
 
 #[cfg(test)]
 mod tests {
     use std::vec;
 
-    use super::Layout;
+    use super::{Layout, set_threshold};
     use crate::geometry::Geometry;
     use crate::width::W64;
 
@@ -96,7 +95,7 @@ mod tests {
         let value = |bucket: u64| u8::try_from(bucket * 7 % 4).unwrap();
         for bucket in 0..geometry.buckets() {
             assert_eq!(layout.threshold(&bytes, bucket), 0);
-            layout.set_threshold(&mut bytes, bucket, value(bucket));
+            set_threshold(layout.split(&mut bytes).1, bucket, value(bucket));
         }
         assert!((0..geometry.buckets()).all(|b| layout.threshold(&bytes, b) == usize::from(value(b))));
         assert!(bytes[..layout.block_at(geometry.blocks())].iter().all(|&byte| byte == 0));

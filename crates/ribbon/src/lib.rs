@@ -7,11 +7,17 @@ extern crate alloc;
 extern crate std;
 
 // In reading order; rustfmt would sort them otherwise.
+mod reduced;
+
 mod width;
 
 mod geometry;
 
 mod layout;
+
+mod ranges;
+
+mod workers;
 
 mod hashes;
 
@@ -19,11 +25,15 @@ mod band;
 
 mod bump;
 
+mod memory;
+
 mod substitute;
 
 mod build;
 
 mod sizing;
+
+mod builder;
 
 mod parts;
 
@@ -34,6 +44,7 @@ mod batch;
 mod ribbon;
 
 pub use build::MAX_ATTEMPTS;
+pub use builder::{Build, Builder};
 pub use parts::{PartsError, RibbonParts};
 pub use ribbon::{BumpedRibbon, RibbonFilter, WideRibbonFilter};
 pub use width::{W64, W128, Width};

@@ -10,7 +10,8 @@ use amq_bits::columns::dispatch;
 use amq_bits::{Store, Table};
 
 use crate::batch::{Batch, One};
-use crate::build::{Built, MAX_ATTEMPTS, build, peak_bytes};
+use crate::build::{Built, MAX_ATTEMPTS};
+use crate::builder::{Build, Builder, Resources, Sealed};
 use crate::geometry::BLOCK;
 use crate::parts::{PartsError, RibbonParts};
 use crate::probe::Prober;
@@ -34,9 +35,9 @@ pub type WideRibbonFilter<S = Table> = BumpedRibbon<W128, S>;
 ///   wide one at r = 1 too).
 /// - **Lookup:** a two-bit threshold in a small array, then 2·r neighbouring words (3·r in the wide filter), for members and
 ///   others alike; for one key in some twenty, which was bumped, the same again in the next layer.
-/// - **Build:** linear up to the sort in it, with [`MAX_ATTEMPTS`] attempts at most. Duplicate digests are ignored.
-/// - **Peak memory of the build:** [`peak_build_bytes`](Self::peak_build_bytes): 8 bytes for each digest, 12 bytes a slot
-///   (20 in the wide filter) and the table.
+/// - **Build:** linear up to the sort in it, with [`MAX_ATTEMPTS`] attempts at most. Duplicate digests are ignored. A
+///   [`Builder`] keeps the memory for the next, bounds it, and uses several threads.
+/// - **Peak memory of the build:** 8 bytes for each digest, the table, and 3 megabytes for each thread (5 in the wide filter).
 /// - **No keys:** a table of zeros, which answers `true` at the rate 2^-r, for digests whose fingerprint is 0.
 ///
 /// An explicit load ([`Spec::shape`]) is taken literally: `ceil(capacity / alpha)` slots, at least one window.
@@ -125,48 +126,24 @@ impl<W: Width, S: Store> BumpedRibbon<W, S> {
     pub fn seed(&self) -> u64 {
         self.seed
     }
-
-    /// The bytes that building from `digests` digests takes at most, the table included and the digests not.
-    ///
-    /// # Errors
-    /// If the spec cannot be planned.
-    pub fn peak_build_bytes(spec: &Spec, digests: usize) -> Result<u64, SpecError> {
-        Ok(peak_bytes::<W>(&Size::of::<W>(spec)?, digests as u64))
-    }
 }
 
-impl<W: Width> BumpedRibbon<W> {
-    /// [`Family::build`], unless it could take more than `budget` bytes.
-    ///
-    /// ```
-    /// use amq::{BuildError, Digest, Spec};
-    /// use amq_ribbon::RibbonFilter;
-    ///
-    /// let digests: Vec<_> = (0..10_000).map(Digest::new).collect();
-    /// let spec = Spec::fpr(0.01, 10_000);
-    /// let needed = RibbonFilter::<amq_bits::Table>::peak_build_bytes(&spec, digests.len())?;
-    /// let error = RibbonFilter::build_within(&digests, &spec, 1024).unwrap_err();
-    /// assert_eq!(error, BuildError::OutOfMemory { bytes: needed });
-    /// assert!(RibbonFilter::build_within(&digests, &spec, needed).is_ok());
-    /// # Ok::<(), BuildError>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As [`Family::build`]; [`BuildError::OutOfMemory`] with the bytes that are needed if these are more than `budget`:
-    /// nothing is allocated then.
-    pub fn build_within(digests: &[Digest], spec: &Spec, budget: u64) -> Result<Self, BuildError> {
-        let size = Size::of::<W>(spec)?;
-        let bytes = peak_bytes::<W>(&size, digests.len() as u64);
-        if bytes > budget {
-            return Err(BuildError::OutOfMemory { bytes });
-        }
-        Self::build_sized(digests, spec.seed(), &size)
+impl<W: Width> Build for BumpedRibbon<W> where Self: Capable {}
+
+impl<W: Width> Sealed for BumpedRibbon<W> {
+    fn build_with(
+        digests: &[Digest],
+        spec: &Spec,
+        resources: Resources<'_>,
+    ) -> Result<(Self, u64), BuildError> {
+        let (size, seed) = (Size::of::<W>(spec)?, spec.seed());
+        let (store, Built { len, attempts }, peak) = resources.build::<W>(digests, seed, &size)?;
+        let prober = Prober::new(&size, attempt_seed(seed, attempts - 1));
+        Ok((Self { prober, seed, attempts, len, store }, peak))
     }
 
-    fn build_sized(digests: &[Digest], seed: u64, size: &Size) -> Result<Self, BuildError> {
-        let Built { table, len, attempts } = build::<W>(digests, seed, size, MAX_ATTEMPTS)?;
-        let prober = Prober::new(size, attempt_seed(seed, attempts - 1));
-        Ok(Self { prober, seed, attempts, len, store: table })
+    fn into_table(self) -> Table {
+        self.store
     }
 }
 
@@ -227,7 +204,7 @@ where
     /// [`BuildError::Exhausted`] after [`MAX_ATTEMPTS`]: never with the default sizes in practice, certain for an explicit
     /// load of 1 in all but the smallest tables.
     fn build(digests: &[Digest], spec: &Spec) -> Result<Self, BuildError> {
-        Self::build_sized(digests, spec.seed(), &Size::of::<W>(spec)?)
+        Builder::new().build(digests, spec)
     }
 
     fn table(&self) -> &[u8] {

@@ -1,33 +1,45 @@
 //! Back substitution: the slots' values from the echelon form, last slot first, straight into the table's layout.
 
-use amq_bits::StoreMut;
+use amq_bits::word::store_u64;
 
 use crate::band::Band;
-use crate::geometry::{BLOCK, Layer};
-use crate::layout::Layout;
-use crate::width::Row;
+use crate::geometry::BLOCK;
+use crate::layout::index;
+use crate::reduced::{LANES, Reduced};
 
-/// The most bits of a slot: as many as a value has.
-const MAX_R: usize = u32::BITS as usize;
+/// Solves the system of a range of slots; a slot without a row becomes 0. `blocks` are the blocks of these slots, of `r` columns.
+///
+/// Linear in slots times bits. Columns are computed [`LANES`] at a time, beside each other.
+#[expect(clippy::inline_always, reason = "into the code compiled for the features")]
+#[inline(always)]
+pub(crate) fn solve<R: Reduced>(band: &Band<R>, blocks: &mut [u8], r: u32) {
+    // One loop for each number of groups, so that its windows are in registers.
+    match r.div_ceil(8) {
+        0 | 1 => solve_groups::<R, 1>(band, blocks, r),
+        2 => solve_groups::<R, 2>(band, blocks, r),
+        3 => solve_groups::<R, 3>(band, blocks, r),
+        _ => solve_groups::<R, 4>(band, blocks, r),
+    }
+}
 
-/// Solves the system of a layer; a slot without a row becomes 0. Linear in slots times bits.
-pub(crate) fn solve<R: Row>(band: &Band<R>, layer: &Layer, layout: &Layout, table: &mut impl StoreMut) {
-    let columns = layout.r() as usize;
+#[expect(clippy::inline_always, reason = "into the code compiled for the features")]
+#[inline(always)]
+fn solve_groups<R: Reduced, const GROUPS: usize>(band: &Band<R>, blocks: &mut [u8], r: u32) {
     // Of each column, the slots from the present one on.
-    let mut windows = [R::default(); MAX_R];
-    let windows = &mut windows[..columns];
-    let block_slots = usize::try_from(BLOCK).unwrap_or(64);
-    for slot in (0..band.slots()).rev() {
-        let (row, value) = band.get(slot);
-        for (column, window) in windows.iter_mut().enumerate() {
-            // The parity of the others, as the slot itself is 0 so far.
-            let others = row.parity(window.push(0));
-            *window = window.push(others ^ u64::from(value >> column & 1));
+    let mut windows = [R::Windows::default(); GROUPS];
+    let (rows, values) = band.get();
+    let in_block = index(BLOCK);
+    let slots = rows.chunks(in_block).zip(values.chunks(in_block));
+    for ((rows, values), block) in slots.zip(blocks.chunks_exact_mut(8 * r as usize)).rev() {
+        for (&row, &value) in rows.iter().zip(values).rev() {
+            for (group, windows) in windows.iter_mut().enumerate() {
+                let bit = |lane| u64::from(value) >> (group * LANES + lane);
+                row.substitute(core::array::from_fn(bit), windows);
+            }
         }
-        if slot % block_slots == 0 {
-            let block = layer.first_block + (slot / block_slots) as u64;
-            for (column, window) in windows.iter().enumerate() {
-                layout.set_word(table, block, column, window.first_word());
+        for (windows, words) in windows.iter().zip(block.chunks_mut(8 * LANES)) {
+            for (lane, word) in R::words(windows).into_iter().take(words.len() / 8).enumerate() {
+                store_u64(words, 8 * lane, word);
             }
         }
     }
@@ -35,8 +47,8 @@ pub(crate) fn solve<R: Row>(band: &Band<R>, layer: &Layer, layout: &Layout, tabl
 
 #[cfg(test)]
 mod tests {
+    use amq_bits::Portable;
     use amq_bits::columns::{Columns, MAX_COLUMNS};
-    use amq_bits::{Portable, Store, Table};
     use rand_xoshiro::Xoshiro256PlusPlus;
     use rand_xoshiro::rand_core::{Rng, SeedableRng};
     use std::vec::Vec;
@@ -45,30 +57,32 @@ mod tests {
     use crate::band::{Added, Band};
     use crate::geometry::Geometry;
     use crate::layout::{Layout, index};
-    use crate::width::{Row, W64, W128, Width, Window, fingerprint};
+    use crate::width::{Row, W64, W128, Width, fingerprint};
 
     /// Every equation that is in holds in the table, read column by column.
     fn check<W: Width>(slots: u64, r: u32) {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(slots + u64::from(r));
         let geometry = Geometry::new::<W>(slots).unwrap();
         let (layer, layout) = (geometry.layers()[0], Layout::new(&geometry, r));
-        let mut band = Band::<<W as Window>::Row>::new(index(slots)).unwrap();
+        let mut band = Band::default();
+        band.reserve(index(slots)).unwrap();
+        band.reset(index(slots));
         let hashes: Vec<u64> = (0..slots)
             .map(|_| rng.next_u64())
             .filter(|&hash| {
-                let row = W::Row::of(hash);
+                let row = W::Row::of(hash).reduced();
                 band.add(index(layer.start(hash)), row, fingerprint(hash, r)) != Added::Contradiction
             })
             .collect();
         assert!(hashes.len() as u64 > slots / 2, "{slots} slots");
-        let mut table = Table::zeroed(layout.bytes()).unwrap();
-        solve(&band, &layer, &layout, &mut table);
+        let mut table = std::vec![0; index(layout.bytes())];
+        solve(&band, &mut table, r);
         let last = geometry.blocks() - 1;
         for hash in hashes {
             let start = layer.start(hash);
             let masks = W::Row::of(hash).masks(u32::try_from(start % 64).unwrap());
             let blocks = [0, 1, 2].map(|i| layout.block_at((start / 64 + i).min(last)));
-            let sum = Portable.parities(table.bytes(), blocks, masks, r);
+            let sum = Portable.parities(&table, blocks, masks, r);
             assert_eq!(sum, fingerprint(hash, r), "{slots} slots of {r} bits");
         }
     }

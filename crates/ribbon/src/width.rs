@@ -9,8 +9,11 @@ use core::fmt::Debug;
 
 use amq_bits::columns::Columns;
 
+use crate::builder::Lends;
+use crate::reduced::Reduced;
+
 /// A width, as a type: [`W64`] or [`W128`]. Sealed.
-pub trait Width: Window + Debug + Send + Sync + 'static {
+pub trait Width: Window + Lends + Debug + Send + Sync + Sized + 'static {
     /// The short name of the family of this width.
     const NAME: &'static str;
     /// Its name for people.
@@ -33,7 +36,10 @@ pub(crate) const MAX_BLOCKS: usize = 3;
 /// What a width is made of.
 pub trait Window: Copy {
     /// One bit for each slot of a window, the first slot lowest.
-    type Row: Row;
+    type Row: Row<Reduced = Self::Reduced>;
+
+    /// The same in the linear system.
+    type Reduced: Reduced;
 
     /// log2 of the slots of a bucket, the unit of bumping.
     const BUCKET_BITS: u32;
@@ -76,34 +82,16 @@ pub struct Spare {
     pub some: u64,
 }
 
-/// A row of the linear system: a window of coefficients.
-pub trait Row: Copy + Default + PartialEq + Debug + Send + Sync {
+/// The coefficients of a key: a window of slots, the first one lowest.
+pub trait Row: Copy + Debug + Send + Sync {
+    /// The same in the form that elimination has use for.
+    type Reduced: Reduced;
+
     /// The coefficients of a hash. The first is one, so that no row is empty.
     fn of(hash: u64) -> Self;
 
-    /// Whether no coefficient is left.
-    fn is_zero(self) -> bool;
-
-    /// The sum of two rows.
-    #[must_use]
-    fn add(self, other: Self) -> Self;
-
-    /// The place of the first coefficient; the row is not zero.
-    fn leading(self) -> u32;
-
-    /// The row without its first `count` places, which are zero; `count` is below the width.
-    #[must_use]
-    fn skip(self, count: u32) -> Self;
-
-    /// A window of slots, moved by one place for a slot before them, which is `bit`: 0 or 1.
-    #[must_use]
-    fn push(self, bit: u64) -> Self;
-
-    /// 1 if an odd number of slots of `window` are selected and one.
-    fn parity(self, window: Self) -> u64;
-
-    /// The first 64 slots of a window.
-    fn first_word(self) -> u64;
+    /// The row of the linear system.
+    fn reduced(self) -> Self::Reduced;
 
     /// The coefficients by block, for a window that starts at slot `shift` (below 64) of the first.
     fn masks(self, shift: u32) -> [u64; MAX_BLOCKS];
@@ -117,6 +105,7 @@ impl Width for W64 {
 
 impl Window for W64 {
     type Row = u64;
+    type Reduced = u64;
     const BUCKET_BITS: u32 = 7;
     const THRESHOLDS: [u32; 4] = [0, 20, 40, 128];
     const SHARE: u64 = 24;
@@ -144,6 +133,7 @@ impl Width for W128 {
 
 impl Window for W128 {
     type Row = u128;
+    type Reduced = u128;
     const BUCKET_BITS: u32 = 9;
     const THRESHOLDS: [u32; 4] = [0, 48, 96, 512];
     const SHARE: u64 = 48;
@@ -184,44 +174,16 @@ pub(crate) const fn fingerprint(hash: u64, r: u32) -> u32 {
 }
 
 impl Row for u64 {
+    type Reduced = Self;
+
     #[inline]
     fn of(hash: u64) -> Self {
         fold(hash, ROOT_3) | 1
     }
 
     #[inline]
-    fn is_zero(self) -> bool {
-        self == 0
-    }
-
-    #[inline]
-    fn add(self, other: Self) -> Self {
-        self ^ other
-    }
-
-    #[inline]
-    fn leading(self) -> u32 {
-        self.trailing_zeros()
-    }
-
-    #[inline]
-    fn skip(self, count: u32) -> Self {
-        self >> (count & 63)
-    }
-
-    #[inline]
-    fn push(self, bit: u64) -> Self {
-        self << 1 | bit
-    }
-
-    #[inline]
-    fn parity(self, window: Self) -> u64 {
-        u64::from((self & window).count_ones() & 1)
-    }
-
-    #[inline]
-    fn first_word(self) -> u64 {
-        self
+    fn reduced(self) -> Self {
+        self.reverse_bits()
     }
 
     #[inline]
@@ -233,45 +195,16 @@ impl Row for u64 {
 }
 
 impl Row for u128 {
+    type Reduced = Self;
+
     #[inline]
     fn of(hash: u64) -> Self {
         Self::from(fold(hash, ROOT_7)) << 64 | Self::from(fold(hash, ROOT_3) | 1)
     }
 
     #[inline]
-    fn is_zero(self) -> bool {
-        self == 0
-    }
-
-    #[inline]
-    fn add(self, other: Self) -> Self {
-        self ^ other
-    }
-
-    #[inline]
-    fn leading(self) -> u32 {
-        self.trailing_zeros()
-    }
-
-    #[inline]
-    fn skip(self, count: u32) -> Self {
-        self >> (count & 127)
-    }
-
-    #[inline]
-    fn push(self, bit: u64) -> Self {
-        self << 1 | Self::from(bit)
-    }
-
-    #[inline]
-    fn parity(self, window: Self) -> u64 {
-        let [low, high] = halves(self & window);
-        u64::from((low ^ high).count_ones() & 1)
-    }
-
-    #[inline]
-    fn first_word(self) -> u64 {
-        halves(self)[0]
+    fn reduced(self) -> Self {
+        self.reverse_bits()
     }
 
     #[inline]
@@ -287,6 +220,6 @@ impl Row for u128 {
 /// The low and the high word.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "the two halves of a 128-bit number")]
-const fn halves(wide: u128) -> [u64; 2] {
+pub(crate) const fn halves(wide: u128) -> [u64; 2] {
     [wide as u64, (wide >> 64) as u64]
 }
