@@ -59,6 +59,15 @@ pub enum StudyPoint {
         /// Numbers in a decade.
         per_decade: u32,
     },
+    /// Lengths of clusters in full tables, under many seeds, against their law.
+    Clusters {
+        /// Keys.
+        n: u64,
+        /// Records over slots.
+        alpha: f64,
+        /// As many tables, each with its own seed and keys.
+        seeds: u64,
+    },
     /// Builds from keys that repeat.
     Duplicates {
         /// Keys handed over, copies included.
@@ -90,6 +99,7 @@ impl StudyPoint {
             Self::Builds { .. } => "builds",
             Self::Refusal { .. } => "refusal",
             Self::Space { .. } => "space",
+            Self::Clusters { .. } => "clusters",
             Self::Duplicates { .. } => "duplicates",
         }
     }
@@ -101,6 +111,7 @@ impl StudyPoint {
             | Self::Cold { n, .. }
             | Self::Builds { n, .. }
             | Self::Refusal { n, .. }
+            | Self::Clusters { n, .. }
             | Self::Duplicates { n, .. } => Some(n),
             Self::Hashing | Self::Space { .. } => None,
         }
@@ -116,6 +127,7 @@ impl StudyPoint {
             Self::Builds { fpr, seeds, .. } => format!("fpr={fpr} seeds={seeds}"),
             Self::Refusal { r, seeds, .. } => format!("r={r} seeds={seeds}"),
             Self::Space { fpr, .. } => format!("fpr={fpr}"),
+            Self::Clusters { alpha, seeds, .. } => format!("alpha={alpha} seeds={seeds}"),
             Self::Duplicates { copies, fpr, .. } => format!("copies={copies} fpr={fpr}"),
         }
     }
@@ -196,6 +208,10 @@ quantities! {
     PayloadBits "payload_bits_per_key" Median "all bits that a lookup can read, over n";
     HeapBits "heap_bits_per_key" Median "live bits on the heap, over n";
     PeakBits "peak_build_bits_per_key" Median "highest live bits on the heap during the build, the keys handed over not counted, over n";
+    ClusterShare "cluster_share" Spread "share of a table's clusters whose length is this one or more, but less than that of the next row";
+    ClusterLaw "cluster_share_expected" Median "the same by the law of cluster lengths";
+    ClusterMean "cluster_length" Spread "mean length of a table's clusters, in slots";
+    ClusterP "cluster_p" Spread "p-value of a table's cluster lengths against the law, by a chi-square test";
     Distinct "distinct" Median "distinct keys among those handed over";
     Records "records" Median "records or keys that the filter says it holds";
     BuildNs "build_ns_per_key" Median "nanoseconds of the build for each key handed over; once, without care: an order of magnitude";
@@ -210,6 +226,9 @@ pub struct Value {
     /// Records over slots (tables) or keys over the design capacity (Bloom types), where the study goes over them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<f64>,
+    /// Slots of a cluster, where the study goes over them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub length: Option<u64>,
     /// Which quantity.
     pub quantity: Quantity,
     /// Every sample: one a repetition, or one a seed.
@@ -219,7 +238,7 @@ pub struct Value {
 impl Value {
     /// One sample that belongs to no place.
     pub fn of(quantity: Quantity, sample: f64) -> Self {
-        Self { n: None, load: None, quantity, samples: vec![sample] }
+        Self { n: None, load: None, length: None, quantity, samples: vec![sample] }
     }
 
     /// The same at a number of keys.
@@ -234,8 +253,15 @@ impl Value {
         Self { load: Some(load), ..self }
     }
 
+    /// The same at a length.
+    #[must_use]
+    pub fn at_length(self, length: u64) -> Self {
+        Self { length: Some(length), ..self }
+    }
+
     fn same_place(&self, other: &Self) -> bool {
-        (self.n, self.load, self.quantity) == (other.n, other.load, other.quantity)
+        let place = |value: &Self| (value.n, value.load, value.length, value.quantity);
+        place(self) == place(other)
     }
 
     /// Median, share or spread of the samples, and its interval, by the quantity's [`Summary`].
@@ -324,6 +350,8 @@ pub struct Row {
     pub n: Option<u64>,
     /// The place's load.
     pub load: Option<f64>,
+    /// The place's length of a cluster, in slots.
+    pub length: Option<u64>,
     /// [`Quantity::name`]; empty in the one row of a record that found nothing.
     pub quantity: String,
     /// See [`Summary`].
@@ -350,6 +378,7 @@ pub fn rows(run: &str, records: &[Record]) -> Vec<Row> {
             reason: record.reason.clone(),
             n: record.point.n(),
             load: None,
+            length: None,
             quantity: String::new(),
             value: None,
             lo: None,
@@ -365,6 +394,7 @@ pub fn rows(run: &str, records: &[Record]) -> Vec<Row> {
             Row {
                 n: value.n.or(row.n),
                 load: value.load,
+                length: value.length,
                 quantity: value.quantity.name().into(),
                 value: middle,
                 lo,
@@ -382,7 +412,7 @@ mod tests {
     use super::*;
 
     fn value(quantity: Quantity, samples: &[f64]) -> Value {
-        Value { n: None, load: None, quantity, samples: samples.to_vec() }
+        Value { samples: samples.to_vec(), ..Value::of(quantity, 0.0) }
     }
 
     #[test]

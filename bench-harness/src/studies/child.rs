@@ -8,7 +8,7 @@ use amq::Descriptor;
 use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
 
-use super::{Outcome, Tell, Unit, builds, cold, duplicates, filling, hashing, refusal, space};
+use super::{Outcome, Tell, Unit, builds, clusters, cold, duplicates, filling, hashing, refusal, space};
 use crate::measure::time::Fault;
 use crate::measure::verify::panic_text;
 use crate::registry;
@@ -102,6 +102,7 @@ pub(super) const fn breakdown(point: &StudyPoint) -> Status {
         StudyPoint::Builds { .. }
         | StudyPoint::Refusal { .. }
         | StudyPoint::Space { .. }
+        | StudyPoint::Clusters { .. }
         | StudyPoint::Duplicates { .. } => Status::BuildFailed,
     }
 }
@@ -140,6 +141,9 @@ fn measure(job: &Job, tell: Tell<'_>) -> Outcome {
         StudyPoint::Refusal { n, r, seeds } => refusal::measure(filter()?, (n, r), seed, seeds, tell),
         StudyPoint::Space { fpr, from, to, per_decade } => {
             space::measure(filter()?, (fpr, &space::grid(from, to, per_decade)), seed, tell)
+        }
+        StudyPoint::Clusters { n, alpha, seeds } => {
+            clusters::measure(filter()?, (n, alpha), seed, seeds, tell)
         }
         StudyPoint::Duplicates { n, copies, fpr } => {
             match duplicates::bare().find(|bare| bare.name == name) {

@@ -28,6 +28,9 @@ pub struct Studies {
     /// Bits a key against n.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub space: Option<Space>,
+    /// Lengths of clusters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clusters: Option<Clusters>,
     /// Keys that repeat.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duplicates: Option<Duplicates>,
@@ -111,6 +114,18 @@ pub struct Space {
     pub per_decade: u32,
 }
 
+/// See [`StudyPoint::Clusters`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Clusters {
+    /// Numbers of keys.
+    pub n: Vec<Count>,
+    /// Loads.
+    pub alpha: Vec<f64>,
+    /// Tables.
+    pub seeds: Count,
+}
+
 /// See [`StudyPoint::Duplicates`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -165,6 +180,10 @@ impl Studies {
                 per_decade: *per_decade,
             }));
         }
+        if let Some(Clusters { n, alpha, seeds }) = &self.clusters {
+            let pairs = n.iter().flat_map(|n| alpha.iter().map(move |&alpha| (n.0, alpha)));
+            points.extend(pairs.map(|(n, alpha)| StudyPoint::Clusters { n, alpha, seeds: seeds.0 }));
+        }
         if let Some(Duplicates { n, copies, fpr, .. }) = &self.duplicates {
             points.extend(copies.iter().map(|&copies| StudyPoint::Duplicates { n: n.0, copies, fpr: *fpr }));
         }
@@ -197,7 +216,10 @@ impl Studies {
                 }
                 _ => {}
             }
-            if let StudyPoint::Builds { seeds, .. } | StudyPoint::Refusal { seeds, .. } = point {
+            if let StudyPoint::Builds { seeds, .. }
+            | StudyPoint::Refusal { seeds, .. }
+            | StudyPoint::Clusters { seeds, .. } = point
+            {
                 ensure!(seeds <= 1 << 24, "studies.{name}: seeds = {seeds}: at most 2^24");
             }
             if let StudyPoint::Cold { fpr, .. }
@@ -208,6 +230,12 @@ impl Studies {
                 ensure!(
                     fpr > 0.0 && fpr < 1.0,
                     "studies.{name}: fpr = {fpr}: between 0 and 1, both excluded"
+                );
+            }
+            if let StudyPoint::Clusters { alpha, .. } = point {
+                ensure!(
+                    alpha > 0.0 && alpha < 1.0,
+                    "studies.{name}: alpha = {alpha}: between 0 and 1, both excluded"
                 );
             }
             if let StudyPoint::Duplicates { copies, .. } = point {
@@ -257,7 +285,7 @@ mod tests {
             let studies = Sweep::profile(name).unwrap().studies.unwrap_or_default();
             let names: std::collections::BTreeSet<_> =
                 studies.points().iter().map(StudyPoint::study).collect();
-            assert_eq!(names.len(), 7, "{name}: {names:?}");
+            assert_eq!(names.len(), 8, "{name}: {names:?}");
         }
     }
 
@@ -274,6 +302,7 @@ mod tests {
             ("[space]\nfpr = [0.1]\nfrom = 1\nto = 9\nper_decade = 0", "per_decade = 0: 1 to"),
             ("[duplicates]\nn = 9\ncopies = [2.0]\nfpr = 0.1\ndeadline_seconds = 1", "copies = 2: 0 to 1"),
             ("[duplicates]\nn = 9\ncopies = [1.0]\nfpr = 0.1\ndeadline_seconds = 0", "deadline_seconds = 0"),
+            ("[clusters]\nn = [9]\nalpha = [1.0]\nseeds = 1", "alpha = 1: between"),
             ("[hashing]\nrepetition = 1", "repetition"),
         ] {
             let error = toml::from_str::<Studies>(text)

@@ -10,6 +10,7 @@
 
 mod builds;
 pub mod child;
+mod clusters;
 mod cold;
 pub mod config;
 mod duplicates;
@@ -71,6 +72,9 @@ fn subjects(point: &StudyPoint, filters: &[&'static Descriptor]) -> Vec<String> 
         StudyPoint::Refusal { .. } => {
             those(&|filter| filter.can(Capability::Insert) && filter.kind == Kind::Table)
         }
+        StudyPoint::Clusters { .. } => {
+            those(&|filter| filter.can(Capability::Stats) && filter.kind == Kind::Table)
+        }
         StudyPoint::Duplicates { .. } => {
             let mut names: Vec<String> = those(&|_| true);
             let has = |name: &str| filters.iter().any(|filter| filter.name == name);
@@ -129,7 +133,9 @@ mod tests {
             let filter = registry::filter(&unit.filter);
             match unit.point {
                 StudyPoint::Filling { .. } => assert!(filter.unwrap().kind != Kind::Static),
-                StudyPoint::Refusal { .. } => assert_eq!(filter.unwrap().kind, Kind::Table),
+                StudyPoint::Refusal { .. } | StudyPoint::Clusters { .. } => {
+                    assert_eq!(filter.unwrap().kind, Kind::Table);
+                }
                 StudyPoint::Hashing => assert!(filter.is_none()),
                 StudyPoint::Duplicates { .. } => {}
                 _ => assert!(filter.is_some()),

@@ -7,6 +7,7 @@ use bench_harness::store::study::{Fleet, Quantity, Record, StudyPoint, Value};
 
 use crate::synthetic;
 
+const CLUSTERS: StudyPoint = StudyPoint::Clusters { n: 1_000, alpha: 0.9, seeds: 3 };
 const FILLING: StudyPoint = StudyPoint::Filling { n: 100_000, r: 8 };
 const COLD: StudyPoint = StudyPoint::Cold { n: 1000, fpr: 0.01, fleet: Fleet::Of(1000) };
 const BUILDS: StudyPoint = StudyPoint::Builds { n: 1000, fpr: 0.01, seeds: 100 };
@@ -50,12 +51,18 @@ fn space(bits: f64) -> Vec<Value> {
 }
 
 fn share(quantity: Quantity, events: usize) -> Value {
-    Value {
-        n: None,
-        load: None,
-        quantity,
-        samples: (0..100).map(|i| f64::from(u8::from(i < events))).collect(),
-    }
+    let samples = (0..100).map(|i| f64::from(u8::from(i < events))).collect();
+    Value { samples, ..Value::of(quantity, 0.0) }
+}
+
+fn clusters() -> Vec<Value> {
+    let classes = [(1, 0.6), (2, 0.2), (4, 0.15), (9, 0.05)];
+    let shares = classes.into_iter().flat_map(|(length, law)| {
+        let share = Value::of(Quantity::ClusterShare, law * 1.01).at_length(length);
+        [share, Value::of(Quantity::ClusterLaw, law).at_length(length)]
+    });
+    let p = Value { samples: vec![0.2, 0.5, 0.9], ..Value::of(Quantity::ClusterP, 0.0) };
+    shares.chain([Value::of(Quantity::ClusterMean, 2.6), p]).collect()
 }
 
 /// A run with every study.
@@ -88,6 +95,7 @@ fn run() -> (RunInfo, Vec<Cell>, Vec<Record>) {
             records.push(record(FILLING, name, filling()));
         }
         if filter.kind == "table" {
+            records.push(record(CLUSTERS, name, clusters()));
             let refusal = [0.9, 0.95, 0.97].map(|load| Value::of(Quantity::RefusalLoad, load / scale));
             let mut whole = record(REFUSAL, name, vec![share(Quantity::NeverRefused, 0)]);
             for value in refusal {
@@ -113,8 +121,8 @@ pub(crate) fn page() -> String {
 #[test]
 fn every_study_is_shown_with_what_to_conclude() {
     let page = page();
-    // All of a run without studies, where that of sizes comes from the study; five of studies more, one of p-values.
-    assert_eq!(page.matches("<figure ").count(), 11 + 5 + 1);
+    // All of a run without studies, where that of sizes comes from the study; six of studies more, one of p-values.
+    assert_eq!(page.matches("<figure ").count(), 11 + 6 + 1);
     let page = page.replace('\u{a0}', " ");
     assert!(!page.contains("<figcaption></figcaption>") && !page.contains("NaN"));
     for said in [
@@ -125,6 +133,8 @@ fn every_study_is_shown_with_what_to_conclude() {
         "a miss takes 30.0× as long as in a hot one",
         "u64: xxh3-64 2.00 ns, siphash-1-3 14.0 ns (7.00×)",
         "Reliability: failed builds",
+        "Lengths of clusters against their law",
+        "nothing speaks against the law",
         "Keys that repeat",
         "The build never ended within the deadline for a &#60;b&#62;bare&#60;/b&#62; build (from 50 % copies)",
         "How the numbers were checked",

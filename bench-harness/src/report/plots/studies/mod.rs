@@ -1,5 +1,6 @@
 //! The figures of studies: one for each that the run has.
 
+mod clusters;
 mod cold;
 mod duplicates;
 mod filling;
@@ -24,6 +25,7 @@ pub(super) fn figures(run: &Run<'_>) -> Result<Vec<Figure>> {
         cold::figure(run)?,
         hashing::figure(run)?,
         reliability::figure(run)?,
+        clusters::figure(run)?,
         duplicates::figure(run),
     ];
     Ok(figures.into_iter().flatten().collect())
