@@ -7,14 +7,56 @@ pub(crate) fn room(words: u64) -> u64 {
     words.saturating_add(words / 2).saturating_add(2).checked_next_power_of_two().unwrap_or(1 << 63)
 }
 
-/// Moves distinct words to the front, and returns how many they are.
+/// Moves distinct words to the front, and returns how many they are. `table`, whose length is a power of two, is all 0 before
+/// and after.
 ///
-/// By open addressing in `table`, whose length is a power of two and which is all 0 before and after: linear, and in the
-/// cache if the table is; by sorting, if that is too small, or if the words meet in it far more often than by chance.
+/// Most words are told from all others by a bit that they share with none. Only the few that are left are compared.
 pub(crate) fn keep_distinct(words: &mut [Raw], table: &mut [Raw]) -> usize {
+    let lone = move_lone(words, table);
+    lone + keep_distinct_by_table(&mut words[lone..], table)
+}
+
+/// Bits for each word, or up to twice as many: of every 16 words that are there once, one or two share theirs.
+const BITS_PER_WORD: usize = 16;
+
+/// Moves words to the front that are there once for sure, and returns how many they are. Without a branch on any of them.
+fn move_lone(words: &mut [Raw], table: &mut [Raw]) -> usize {
+    // Next to the bits that some word has, those that several have.
+    let (pairs, _) = table.as_chunks_mut::<2>();
+    let len = pairs.len().min((words.len() * BITS_PER_WORD / 64).next_power_of_two());
+    if !len.is_power_of_two() || len < words.len() / 16 {
+        return 0;
+    }
+    let pairs = &mut pairs[..len];
+    // The product's highest bits choose one of `64 * len` bits, at most as many as a slice has elements.
+    let shift = 64 - 6 - len.trailing_zeros();
+    let place = |raw: Raw| {
+        let bit = product(u64::from_le_bytes(raw)) >> shift;
+        (index(bit >> 6), bit & 63)
+    };
+    for &raw in &*words {
+        let (at, bit) = place(raw);
+        let [some, several] = pairs[at].map(u64::from_le_bytes);
+        pairs[at] = [some | 1 << bit, several | some & 1 << bit].map(u64::to_le_bytes);
+    }
+    let mut lone = 0;
+    for i in 0..words.len() {
+        let (at, bit) = place(words[i]);
+        words.swap(i, lone);
+        lone += usize::from(u64::from_le_bytes(pairs[at][1]) >> bit & 1 == 0);
+    }
+    pairs.fill([[0; 8]; 2]);
+    lone
+}
+
+/// [`keep_distinct`] by open addressing, linear and in the cache if the table is; by sorting, if that is too small, or if the words
+/// meet in it far more often than by chance.
+fn keep_distinct_by_table(words: &mut [Raw], table: &mut [Raw]) -> usize {
     if table.len() < 2 || table.len() - table.len() / 8 < words.len() {
         return keep_distinct_by_sorting(words);
     }
+    let used = table.len().min(index(room(words.len() as u64)));
+    let table = &mut table[..used.max(2)];
     let shift = 64 - table.len().trailing_zeros();
     let mut steps = words.len().saturating_mul(STEPS).saturating_add(1 << 10);
     let mut len = 0;
@@ -52,12 +94,17 @@ fn keep_distinct_by_sorting(words: &mut [Raw]) -> usize {
 /// The first 64 fractional bits of the golden ratio, made odd.
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
+#[inline]
+const fn product(word: u64) -> u64 {
+    word.wrapping_mul(GOLDEN)
+}
+
 /// Whether the table did not have a word, which it has now; `None` if no steps are left to find out.
 #[inline]
 fn is_new(raw: Raw, table: &mut [Raw], shift: u32, steps: &mut usize) -> Option<bool> {
     // The tag is 0, so the mark tells a word from an empty entry.
     let marked = u64::from_le_bytes(raw) | 1;
-    let mut at = index(marked.wrapping_mul(GOLDEN) >> shift);
+    let mut at = index(product(marked) >> shift);
     loop {
         match u64::from_le_bytes(table[at]) {
             0 => {

@@ -42,7 +42,7 @@ pub(crate) struct Largest {
 pub(crate) enum Failure {
     /// It takes a third of so many cells, for which there is no room yet.
     Crowded { third: u64 },
-    /// No hash function that may be tried peels.
+    /// No hash function that may be tried peels, or there are not enough cells.
     Stuck,
 }
 
@@ -67,8 +67,8 @@ impl Worker {
     }
 
     /// Forgets what was learnt from other digests.
-    pub(crate) fn forget(&mut self) {
-        self.expects_duplicates = false;
+    pub(crate) fn expect_duplicates(&mut self, expects: bool) {
+        self.expects_duplicates = expects;
     }
 
     /// How many distinct words there are.
@@ -77,7 +77,7 @@ impl Worker {
         self.keep_distinct(slices)
     }
 
-    /// Builds a shard of the words at the front of `out`.
+    /// Builds a shard of the words at the front of `out`, which ends with the last cell that there is.
     ///
     /// Duplicates are looked for when a shard has not peeled, as it never does with them; and beforehand in a shard behind
     /// one that had some.
@@ -95,9 +95,11 @@ impl Worker {
         while rotation < rotations {
             let len = if removes { self.keep_distinct(slices.clone()) } else { given };
             let third = share.third(len as u64);
+            if size.first_byte(third) > out.len() as u64 || third > Thirds::MAX {
+                break;
+            }
             if third > self.longest {
-                // What nobody can index is beyond any memory.
-                return Err(if third > Thirds::MAX { Failure::Stuck } else { Failure::Crowded { third } });
+                return Err(Failure::Crowded { third });
             }
             let graph = Thirds::new(third, rotation);
             let is_built = if removes {

@@ -74,22 +74,35 @@ impl<S: Source + ?Sized> Construction<'_, S, Size> {
             let input = Input { source: self.source, hash_seed: attempt_seed(self.seed, attempt), cut };
             memory.partition.prepare(&input, self.counts())?;
             let keys = self.capacity;
+            // More than planned for, unless some are repeated.
+            let is_more = memory.partition.bins.len() > keys;
+            memory.workers.iter_mut().for_each(|worker| worker.expect_duplicates(is_more));
             let share = self.size.share(keys);
             let mut pass =
                 Pass { input: &input, keys, share, rotations, work: Work::Build, is_counted: false };
-            if memory.partition.bins.len() > keys {
-                // More than planned for, unless some are repeated.
+            // One thread takes them for repeated and sees. Several have to know where each of them begins to write.
+            let mut is_built = (!is_more || self.threads == 1) && self.pass(memory, table, &pass)?;
+            if is_more && !(is_built && memory.len() <= keys) {
                 pass.work = Work::Count;
                 self.pass(memory, table, &pass)?;
                 let len = memory.len();
                 if len > cells {
                     return Err(BuildError::Full { records: len, limit: cells }.into());
                 }
-                let keys = keys.max(len);
-                pass =
-                    Pass { keys, share: self.size.share(keys), work: Work::Build, is_counted: true, ..pass };
+                if self.threads > 1 || len > keys {
+                    let keys = keys.max(len);
+                    pass = Pass {
+                        keys,
+                        share: self.size.share(keys),
+                        work: Work::Build,
+                        is_counted: true,
+                        ..pass
+                    };
+                    table.fill(0);
+                    is_built = self.pass(memory, table, &pass)?;
+                }
             }
-            if self.pass(memory, table, &pass)? {
+            if is_built {
                 self.size.write_directory(&memory.shards, table);
                 let rotation = memory.shards.iter().map(|shard| shard.rotation).max().unwrap_or(0);
                 return Ok(Built {
@@ -139,7 +152,8 @@ impl<S: Source + ?Sized> Construction<'_, S, Size> {
             let largest = self.largest(pass, largest, crowded);
             memory.workers.iter_mut().try_for_each(|worker| worker.reserve(largest))?;
             let used = self.size.first_byte(written);
-            let (partition, part) = memory.part(places.clone(), &mut table[index(used)..]);
+            let cells = index(used)..index(self.size.first_byte(self.size.third()));
+            let (partition, part) = memory.part(places.clone(), &mut table[cells]);
             match pass.run(partition, part, self.size) {
                 Ok(cells) => {
                     written += cells;
@@ -313,7 +327,6 @@ impl Memory {
         zeros(&mut self.planned, index(shards))?;
         zeros(&mut self.shards, index(shards))?;
         self.workers.resize_with(threads, Worker::default);
-        self.workers.iter_mut().for_each(Worker::forget);
         Ok(())
     }
 }
