@@ -63,6 +63,14 @@ pub fn space_is_what_was_allocated(descriptor: &Descriptor) -> Outcome {
                     space.payload_bits,
                     space.heap_bytes
                 );
+                // Rounding to lines and pages, and what a filter keeps beside its table.
+                let payload = space.payload_bits.div_ceil(8);
+                ensure!(
+                    case,
+                    space.heap_bytes <= payload + (payload / 100).max(4096),
+                    "{} heap bytes for a payload of {payload}",
+                    space.heap_bytes
+                );
             }
         }
     }
