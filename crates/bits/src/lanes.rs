@@ -35,6 +35,17 @@ use crate::arch::{Avx2, Avx512};
 /// Words that are handled at once.
 pub const LANES: usize = 8;
 
+/// The lowest `count` lanes, or all where there are fewer.
+///
+/// Shifted in 32 bits: a shift of eight bits is made by a count in CL, and writing CL keeps the rest of its register, so that in a loop of
+/// lookups each would wait for the answer of the one before.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "eight bits are left")]
+pub const fn lowest(count: usize) -> u8 {
+    let count = if count < LANES { count } else { LANES };
+    !(u32::MAX << count) as u8
+}
+
 /// A way to handle eight words that this processor has; holding the value proves it.
 ///
 /// Arithmetic is that of `u64` in each lane, and wraps.
@@ -156,7 +167,7 @@ mod tests {
     use rand_xoshiro::Xoshiro256PlusPlus;
     use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-    use super::{LANES, Lanes};
+    use super::{LANES, Lanes, lowest};
     use crate::arch::{Avx2, Avx512};
 
     const SEED: u64 = 5;
@@ -171,6 +182,11 @@ mod tests {
                 $check(avx512);
             }
         };
+    }
+
+    #[test]
+    fn the_lowest_lanes_are_as_many_as_asked_for() {
+        assert_eq!([0, 1, 7, 8, 9, usize::MAX].map(lowest), [0, 1, 0x7f, 0xff, 0xff, 0xff]);
     }
 
     /// Words with long runs of equal bits, next to random ones: where carries and signs go wrong.

@@ -5,6 +5,7 @@
 
 use amq::Digest;
 use amq_bits::arch::Gather;
+use amq_bits::lanes::lowest;
 use amq_bits::probe::{Field, LANES, start};
 
 use crate::batch::{CHUNK, adaptive, index, one_by_one};
@@ -16,12 +17,6 @@ pub(crate) struct Gathers<'a, const WIDTH: u32> {
     gather: Gather,
     field: Field<'a, WIDTH>,
     k: u32,
-}
-
-/// The lowest `count` lanes, or all where there are fewer. `count` is not 0.
-#[inline]
-fn lowest(count: usize) -> u8 {
-    u8::MAX >> (LANES - count.min(LANES))
 }
 
 impl<'a, const WIDTH: u32> Gathers<'a, WIDTH> {

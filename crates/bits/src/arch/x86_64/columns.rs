@@ -7,6 +7,7 @@ use core::arch::x86_64::{
 use std::sync::OnceLock;
 
 use crate::columns::{Columns, selected, words};
+use crate::lanes::lowest;
 
 /// Proof that this processor has POPCNT, LZCNT, BMI1 and BMI2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +73,7 @@ fn parities_512<const N: usize>(bytes: &[u8], blocks: [usize; N], masks: [u64; N
     let masks = masks.map(|mask| _mm512_set1_epi64(mask.cast_signed()));
     let mut parities = 0;
     for first in (0..columns).step_by(8) {
-        let present = u8::MAX >> (8 - (columns - first).min(8));
+        let present = lowest(columns - first);
         let mut sum = _mm512_setzero_si512();
         for (words, mask) in words.iter().zip(masks) {
             // SAFETY: (1) `words` returned slices of `columns` words of eight bytes, and `first` is below that. (2) Only the

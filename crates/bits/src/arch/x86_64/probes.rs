@@ -8,6 +8,7 @@ use core::arch::x86_64::{
 };
 
 use super::found::{Found, has_avx512};
+use crate::lanes::lowest;
 use crate::probe::{FACTORS, Field, LANES, step};
 
 /// Proof that this processor has AVX-512F, AVX-512DQ, BMI1, BMI2 and POPCNT: it reads eight places of a table with one instruction.
@@ -121,14 +122,11 @@ fn probes(state: u64, from: usize) -> States {
 /// `bytes` and `m` are the parts of a `Field<WIDTH>`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq,avx2,bmi1,bmi2,popcnt")]
-#[expect(clippy::cast_possible_truncation, reason = "eight bits are left")]
 unsafe fn all_occupied<const WIDTH: u32>(bytes: &[u8], m: u32, state: u64, k: usize) -> bool {
     // SAFETY: (1) the caller's promise.
     let field = unsafe { Field::<WIDTH>::from_parts(bytes, m) };
     let round = |done: usize| {
-        // The lowest lanes, as many as are left. In 32 bits: a shift of eight is made in CL, of which half is kept, so that each lookup would
-        // wait for the answer of the one before.
-        let lanes = !(u32::MAX << (k - done).min(LANES)) as u8;
+        let lanes = lowest(k - done);
         occupied(field, probes(state, done), lanes) == lanes
     };
     let (mut all, mut done) = (round(0), LANES);
