@@ -1,7 +1,7 @@
 //! Plans and parts: exact sizes, typed refusals, no allocation.
 
 use amq::{BuildError, Digest, Family, Plan, Spec, SpecError, Target};
-use amq_xor::{MAX_ATTEMPTS, PartsError, XorFilter, XorParts};
+use amq_xor::{BinaryFuse3, BinaryFuse4, MAX_ATTEMPTS, PartsError, XorFilter, XorParts};
 
 fn plan(spec: Spec) -> Plan {
     XorFilter::plan(&spec).unwrap_or_else(|error| panic!("{spec:?}: {error}"))
@@ -45,6 +45,27 @@ fn default_sizes() {
         assert_eq!(plan.alpha, n as f64 / cells as f64);
         assert_eq!((plan.capacity, plan.k, plan.fpr), (n, Some(3), 1.0 / 128.0));
     }
+}
+
+/// At every size from a million keys on, up to a billion: a thousand of them a decade, none of which is round.
+#[test]
+fn large_sets_cost_what_is_said() {
+    let sizes = || {
+        core::iter::successors(Some(1_000_003_u64), |n| Some(n + n / 433)).take_while(|&n| n < 1_000_000_000)
+    };
+    let overheads = |plan: fn(&Spec) -> Result<Plan, SpecError>| {
+        let overhead =
+            |n| plan(&Spec::fpr(0.5_f64.powi(8), n)).unwrap().payload_bits() as f64 / (8.0 * n as f64);
+        let all: Vec<f64> = sizes().map(overhead).collect();
+        let mean = all.iter().sum::<f64>() / all.len() as f64;
+        (all.into_iter().fold(0.0, f64::max), mean)
+    };
+    let xor = overheads(XorFilter::plan);
+    assert!(xor.0 < 1.231, "xor: {xor:?}");
+    let fuse3 = overheads(BinaryFuse3::plan);
+    assert!(fuse3.0 <= 1.137 && fuse3.1 <= 1.13, "fuse3: {fuse3:?}");
+    let fuse4 = overheads(BinaryFuse4::plan);
+    assert!(fuse4.0 <= 1.085, "fuse4: {fuse4:?}");
 }
 
 #[test]
