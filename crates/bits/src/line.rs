@@ -59,7 +59,7 @@ pub trait Lines: Select {
     /// Bit i is set where the little-endian integer in bytes 2i and 2i + 1 is `value`.
     fn equal_halves(self, line: &[u8; LINE], value: u16) -> u32;
 
-    /// Bit i is set where the integer in bits 80 + 12i to 91 + 12i is `value`, for the 36 integers that a line ends with.
+    /// Bit i is set where the integer in bits 80 + 12i to 91 + 12i is the twelve lowest bits of `value`, for the 36 integers that a line ends with.
     fn equal_twelves(self, line: &[u8; LINE], value: u16) -> u64;
 
     /// Moves the bits `from .. to` of a line up by `by` below 64, to `from + by .. to + by` of at most 512. The lowest `by` of
@@ -206,7 +206,7 @@ impl Lines for Portable {
     fn equal_twelves(self, line: &[u8; LINE], value: u16) -> u64 {
         let (_, fields) = line.split_at(10);
         let (pairs, _) = fields.as_chunks::<3>();
-        let mut equal = 0;
+        let (mut equal, value) = (0, value & 0xfff);
         for (i, &[low, middle, high]) in pairs.iter().enumerate() {
             let first = u16::from_le_bytes([low, middle & 0xf]);
             let second = u16::from_le_bytes([middle, high]) >> 4;
@@ -315,6 +315,7 @@ mod tests {
             let value: u16 = twelve(at / 2 + round % 5);
             let expected = (0..36).filter(|&i| twelve(i) == value).map(|i| 1_u64 << i).sum::<u64>();
             assert_eq!(lines.equal_twelves(&line, value), expected, "{line:?} {value}");
+            assert_eq!(lines.equal_twelves(&line, value | 0xa000), expected, "{line:?} {value}");
             assert_ne!(expected, 0);
         }
         for round in 0..if cfg!(miri) { 20 } else { 20_000 } {

@@ -188,11 +188,17 @@ impl<L: Layout> Intersect for Filter<L, Table> {
 /// Sums keep one record for each insertion: removals are as safe as in the operands, and a key of both has to be removed twice.
 ///
 /// A difference loses a key of A \ B if it collides with a key of B \ A, with probability |B \ A|/M for each; it loses nothing if B ⊆ A,
-/// and is then the very filter that would be built from A \ B in a table of A's size.
+/// and is then the very filter that would be built from A \ B in a table of A's size. Otherwise keys of B may have taken records of keys of A \ B, and
+/// a removal takes one more. That is noticed, and [a removal is no longer safe](Filter::removal_is_safe), where a record of B finds none in A; it
+/// is not noticed where all of B \ A collide with keys of A.
 impl<L: Layout> MultisetAlgebra for Filter<L, Table> {
     fn difference(&self, other: &Self) -> Result<Self, MergeError> {
-        // What other lacks stays here: too many records, never too few for the keys that are left.
-        self.combine(other, Combine::Difference, self.header.records)
+        let mut rest = self.combine(other, Combine::Difference, self.header.records)?;
+        // Where a record of the other one found none, its keys are not all in here, and may have taken records from those that are.
+        if self.records().checked_sub(other.records()) != Some(rest.records()) {
+            rest.header.records = Records::Shared;
+        }
+        Ok(rest)
     }
 
     fn merge_many(operands: &[&Self]) -> Result<Self, MergeError> {

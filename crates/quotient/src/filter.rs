@@ -207,7 +207,9 @@ impl<L: Layout, S: Store> Filter<L, S> {
     ///
     /// `false` once the filter comes from a union or an intersection, or [`insert_unique`](Filter::insert_unique) has met a
     /// fingerprint that was there: two members with the same fingerprint then share one record, and it goes with the first of
-    /// them. That cannot be undone, and is inherited by every filter made from this one.
+    /// them. That cannot be undone, and is inherited by every filter made from this one. Also `false` after a difference A \ B in which a
+    /// record of B found none in A. After any other difference, `true` holds for B ⊆ A: a key of B alone may have taken the record of a key
+    /// with the same fingerprint, which no filter can tell.
     pub fn removal_is_safe(&self) -> bool {
         self.header.records == Records::OnePerInsertion
     }

@@ -102,10 +102,13 @@ impl<L: Layout> Insert for GrowingFilter<L> {
         self.filter.insert(digest)
     }
 
-    /// Grows first, for the whole batch. A batch that does not fit even then leaves all records as they were, in a table that may have
-    /// grown.
+    /// Grows first, for the whole batch, unless that would fit no table that is left to grow to. Where there is no memory for the table that it
+    /// takes, all records are as they were, in a table that may have grown.
     fn insert_batch(&mut self, digests: &[Digest]) -> Result<(), InsertError> {
-        self.make_room(digests.len() as u64);
+        let records = digests.len() as u64;
+        if self.remaining().is_none_or(|remaining| records <= remaining) {
+            self.make_room(records);
+        }
         self.filter.insert_batch(digests)
     }
 

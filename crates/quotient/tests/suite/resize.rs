@@ -99,6 +99,11 @@ fn a_growing_filter_takes_what_there_are_fingerprints_for() {
     let mut batched = GrowingFilter::new(empty(16, 7), 0.75).unwrap();
     batched.insert_batch(&keys[..500]).unwrap();
     assert_eq!(batched.filter().geometry().slots(), 1_024);
+    // One that fits no table does not grow it.
+    let mut refusing = GrowingFilter::new(empty(16, 7), 0.75).unwrap();
+    let before = refusing.clone();
+    assert!(refusing.insert_batch(&keys[..1_024]).is_err());
+    assert_eq!(refusing, before);
     for limit in [0.0, -1.0, 1.01, f64::NAN] {
         assert!(GrowingFilter::new(empty(16, 7), limit).is_err(), "{limit}");
     }

@@ -75,7 +75,7 @@ impl Gather {
     /// without a branch on what is found.
     ///
     /// # Panics
-    /// If `k` is above 64.
+    /// If `k` is above 72; of 65 to 72, the answer means nothing.
     #[inline]
     pub fn all_occupied<const WIDTH: u32>(self, field: Field<'_, WIDTH>, state: u64, k: usize) -> bool {
         let (bytes, m) = field.into_parts();
