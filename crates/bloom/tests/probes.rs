@@ -187,3 +187,50 @@ fn no_digest_degenerates() {
         }
     }
 }
+
+/// Double hashing as textbooks have it, with the halves of the digest as its two hashes.
+fn textbook(digest: Digest, m: u64) -> impl Iterator<Item = u64> {
+    let (first, step) = (digest.get() & 0xffff_ffff, digest.get() >> 32);
+    (0..).map(move |i: u64| (first + i * step) % m)
+}
+
+/// How many different positions 8 probes meet, of keys one half of whose digest is `half` and the other random: in standard errors from
+/// what independent probes meet.
+fn distinct_z<P: Iterator<Item = u64>>(
+    m: u64,
+    digest: impl Fn(u64) -> u64,
+    positions: impl Fn(Digest, u64) -> P,
+) -> f64 {
+    const K: i32 = 8;
+    let counts: Vec<f64> = random_digests(m)
+        .take(20_000)
+        .map(|random| {
+            let mut seen: Vec<u64> =
+                positions(Digest::new(digest(random.get() & 0xffff_ffff)), m).take(8).collect();
+            seen.sort_unstable();
+            seen.dedup();
+            seen.len() as f64
+        })
+        .collect();
+    let expected = m as f64 * (1.0 - (1.0 - 1.0 / m as f64).powi(K));
+    let (mean, error) = mean_and_error(&counts);
+    // Where no two of so many probes are likely to meet, the error is that of a count of none.
+    (mean - expected) / error.max(1.0 / 20_000.0)
+}
+
+/// A second hash of 0, of m, of a multiple or a part of m, and m small: double hashing then stays in one place, or in a few.
+#[test]
+fn what_traps_double_hashing_traps_no_probes() {
+    for m in [6_u64, 12, 64, 96, 1_000, 1 << 20] {
+        for half in [0, m, 2 * m, m / 2, m / 3, m - 1, 1] {
+            let high = distinct_z(m, |random| half << 32 | random, Probes::new);
+            let low = distinct_z(m, |random| random << 32 | half, Probes::new);
+            assert!(high.abs() < 5.0 && low.abs() < 5.0, "m {m}, half {half}: z {high:.1} and {low:.1}");
+            let period = (1..=m).find(|i| i * half % m == 0).expect("m itself is one");
+            if period < 8 && period < m {
+                let trapped = distinct_z(m, |random| half << 32 | random, textbook);
+                assert!(trapped < -50.0, "m {m}, half {half}: double hashing would pass, z {trapped:.1}");
+            }
+        }
+    }
+}
