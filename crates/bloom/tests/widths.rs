@@ -4,6 +4,7 @@ mod common;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use amq::theory::bloom::counter_tail;
 use amq::{Amq, Count, Digest, Family, Insert, Remove, Spec, Stats, Union};
 use amq_bloom::{
     BlockLayout, BlockedCountingBloom, CounterLine, CountingFilter, EightBitCountingBloom, Layout, Places,
@@ -179,4 +180,35 @@ fn the_planned_rate_of_lines_is_the_mean() {
         assert!((mean - plan.fpr).abs() < 4.0 * error, "{n}: {mean} ± {error}, planned {}", plan.fpr);
         assert!(n < 20_000 || (mean / plan.fpr - 1.0).abs() < 0.01, "{n}: {mean}, planned {}", plan.fpr);
     }
+}
+
+/// At the design point a counter has a Poisson law of mean ln 2: so many reach each value, the last of which is where they stick.
+#[test]
+fn counters_have_the_law_that_overflow_is_reckoned_by() {
+    fn tails<const BITS: u32>(layout: Layout, digests: &[Digest]) -> Vec<u64> {
+        let mut filter = CountingFilter::<_, BITS>::with_layout(layout, 0).unwrap();
+        filter.insert_batch(digests).unwrap();
+        let counts = &filter.histograms()[0].counts;
+        assert_eq!(counts.last(), Some(&filter.saturated()));
+        (0..counts.len()).map(|value| counts[value..].iter().sum()).collect()
+    }
+    const K: u32 = 7;
+    let digests = some_digests(0x1A3, 200_000);
+    // 7 · 200,000/ln 2, rounded up.
+    let m = 2_019_774;
+    let mean_count = f64::from(K) * digests.len() as f64 / m as f64;
+    let layout = Layout::new(m, K).unwrap();
+    let (two, four, eight) =
+        (tails::<2>(layout, &digests), tails::<4>(layout, &digests), tails::<8>(layout, &digests));
+    for (value, &seen) in (0..8).zip(&four).skip(1) {
+        let tail = counter_tail(mean_count, value);
+        let mean = tail * m as f64;
+        let z = (seen as f64 - mean) / (mean * (1.0 - tail)).sqrt();
+        assert!(z.abs() <= 4.0, "{seen} counters at {value} or more, {mean:.1} expected, z = {z:.1}");
+    }
+    // However wide, counters below their largest number count alike.
+    assert!(two == four[..4] && four == eight[..16]);
+    // The documented figures: what sticks in two bits, and in four.
+    assert!((two[3] as f64 / m as f64 - 0.033_3).abs() < 0.000_5, "{} of {m}", two[3]);
+    assert!((1e-15..2e-15).contains(&counter_tail(std::f64::consts::LN_2, 15)));
 }

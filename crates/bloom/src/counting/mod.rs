@@ -35,7 +35,7 @@ use counters::Counters;
 pub type CountingBloom<S = Table> = CountingFilter<Layout, 4, S>;
 
 /// A [`CountingBloom`] with counters of two bits, which stick at 3: half the space, for sets of distinct keys of which few are removed. At the
-/// design point 3.4 % of the counters hold three or more keys and stick, and with each removed key some of them stay behind.
+/// design point 3.3 % of the counters hold three or more keys and stick, and with each removed key some of them stay behind.
 ///
 /// ```
 /// use amq::{Amq, Insert, Key};
