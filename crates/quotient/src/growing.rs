@@ -64,8 +64,11 @@ impl<L: Layout> GrowingFilter<L> {
 
     /// Grows until `records` more are within the limit, as far as that can be.
     fn make_room(&mut self, records: u64) {
-        let wanted = self.filter.records().saturating_add(records) as f64;
-        while wanted > self.load_limit * self.filter.geometry().slots() as f64 {
+        let wanted = self.filter.records().saturating_add(records);
+        // One slot stays empty, whatever the limit.
+        while wanted as f64 > self.load_limit * self.filter.geometry().slots() as f64
+            || wanted > self.filter.geometry().highest_records()
+        {
             if self.filter.grow().is_err() {
                 return;
             }

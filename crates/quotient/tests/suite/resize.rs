@@ -99,6 +99,14 @@ fn a_growing_filter_takes_what_there_are_fingerprints_for() {
     let mut batched = GrowingFilter::new(empty(16, 7), 0.75).unwrap();
     batched.insert_batch(&keys[..500]).unwrap();
     assert_eq!(batched.filter().geometry().slots(), 1_024);
+    // A limit of 1 grows when the table is full, one by one and for a batch that ends with the last slot.
+    let mut full = GrowingFilter::new(empty(16, 7), 1.0).unwrap();
+    for &key in &keys[..40] {
+        full.insert(key).unwrap();
+    }
+    assert_eq!(full.filter().geometry().slots(), 64);
+    full.insert_batch(&keys[40..64]).unwrap();
+    assert_eq!((full.filter().geometry().slots(), full.len()), (128, Some(64)));
     // One that fits no table does not grow it.
     let mut refusing = GrowingFilter::new(empty(16, 7), 0.75).unwrap();
     let before = refusing.clone();
