@@ -13,8 +13,8 @@ const LINE: u64 = 64;
 
 /// Multiplications in one timing, each waiting for the one before it.
 const STEPS: u64 = 1 << 16;
-/// Reads in one timing, none waiting for another.
-const READS: u64 = 1 << 14;
+/// Reads in one timing, one of each line, none waiting for another.
+const READS: u64 = BYTES / LINE;
 
 /// A multiplier of full period (Steele and Vigna, *Computationally easy, spectrally good multipliers*, 2022).
 const MULTIPLIER: u64 = 0xD134_2543_DE82_EF95;
@@ -33,7 +33,9 @@ impl Sentinel {
     pub fn new() -> Result<Self, AllocError> {
         let mut table = Table::zeroed(BYTES)?;
         // Pages that nobody has written may all be the same one.
-        table.bytes_mut().fill(1);
+        for (byte, number) in table.bytes_mut().iter_mut().zip((0..=u8::MAX).cycle()) {
+            *byte = number;
+        }
         Ok(Self { table })
     }
 
@@ -51,9 +53,10 @@ impl Sentinel {
     fn read_at_random(&self, seed: u64) -> u64 {
         let bytes = self.table.bytes();
         (0..READS).fold(0, |sum, read| {
-            let place = (read ^ seed).wrapping_mul(MULTIPLIER) >> 32 & (BYTES / LINE - 1);
+            // Each line once, since the factor is odd and their number a power of two.
+            let line = (read ^ seed).wrapping_mul(MULTIPLIER) & (READS - 1);
             // Within the table, whose length is a usize.
-            sum + u64::from(bytes[usize::try_from(place * LINE).unwrap_or(0)])
+            sum + u64::from(bytes[usize::try_from(line * LINE + line % LINE).unwrap_or(0)])
         })
     }
 }
@@ -65,7 +68,9 @@ mod tests {
     #[test]
     fn it_reads_its_whole_table_and_takes_time() {
         let sentinel = Sentinel::new().unwrap();
-        assert_eq!(sentinel.read_at_random(7), READS, "every byte is 1");
+        // In line i byte i % 64 counts, which is 64·(i % 4) + i % 64.
+        let expected: u64 = (0..READS).map(|line| LINE * (line % 4) + line % LINE).sum();
+        assert_eq!(sentinel.read_at_random(7), expected);
         let (compute, memory) = sentinel.time(&Clock::measure());
         assert!(compute > 0.0 && memory > 0.0, "{compute} {memory}");
     }

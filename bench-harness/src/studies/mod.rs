@@ -38,7 +38,7 @@ pub struct Unit {
     pub point: StudyPoint,
     /// The filter's name; for hashing, the hash's.
     pub filter: String,
-    /// The seed of keys and filters: the same for all filters of a point.
+    /// The seed of keys and filters: the same for all filters of a point, but for clusters.
     pub seed: u64,
 }
 
@@ -54,9 +54,13 @@ pub fn units(studies: &Studies, filters: &[&'static Descriptor], seed: u64) -> V
     let mut units = Vec::new();
     for point in studies.points() {
         let name = format!("{} n={:?} {}", point.study(), point.n(), point.parameters());
-        // Short enough to be exact in JavaScript.
-        let seed = name.digest(seed).get() >> 11;
-        units.extend(subjects(&point, filters).into_iter().map(|filter| Unit { point, filter, seed }));
+        units.extend(subjects(&point, filters).into_iter().map(|filter| {
+            // Clusters of the same keys are the same in every layout: tested as one, they would count twice.
+            let own = if matches!(point, StudyPoint::Clusters { .. }) { filter.as_str() } else { "" };
+            // Short enough to be exact in JavaScript.
+            let seed = format!("{name}{own}").digest(seed).get() >> 11;
+            Unit { point, filter, seed }
+        }));
     }
     units
 }

@@ -177,7 +177,9 @@ type Written = (PathBuf, [(RunInfo, Vec<Cell>); 1]);
 fn write_results(path: &Path, header: &Header, mut info: RunInfo, samples: &[Sample]) -> Result<Written> {
     info.noise = derive::noise(samples);
     info.drift = derive::drift(samples);
-    info.uniformity = derive::uniformity(samples);
+    let queries =
+        if info.keys.source.starts_with("file:") { derive::Queries::Shared } else { derive::Queries::Own };
+    info.uniformity = derive::uniformity(samples, queries);
     info.noisy = (!info.noise.is_empty()).then(|| derive::disturbances(&info));
     let cells = derive::cells(header, samples);
     folder::write_cells(path, &cells)?;

@@ -11,7 +11,7 @@ use amq::Capability;
 use amq_testkit::statistics::{median, median_interval};
 
 use self::rates::Rate;
-pub use self::rates::uniformity;
+pub use self::rates::{Queries, uniformity};
 pub use self::steadiness::{disturbances, drift, noise, noise_key};
 use super::cell::{Cell, Mode, SCHEMA, Status, Workload};
 use super::run::FilterInfo;

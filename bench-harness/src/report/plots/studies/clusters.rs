@@ -11,7 +11,7 @@ use crate::report::data::status_text;
 use crate::report::format::{Shown, trimmed};
 use crate::report::plots::canvas::Ink;
 
-/// Below it, the law is rejected.
+/// Below it, divided by the number of tests, the law is rejected.
 const LEVEL: f64 = 0.01;
 
 pub(super) fn figure(run: &Run<'_>) -> Result<Option<Figure>> {
@@ -28,7 +28,7 @@ pub(super) fn figure(run: &Run<'_>) -> Result<Option<Figure>> {
                   nothing tells where a run starts. Lengths are counted in classes; a mark is at the shortest length of its class and shows the \
                   share of clusters in it for each length, the median of all tables, with bars from the smallest to the largest. The line is the \
                   law, by the ballot theorem with Poisson arrivals. Each table is tested by a chi-square test, and its p-values, one a table, \
-                  are tested for uniformity (Kolmogorov-Smirnov).",
+                  are tested for uniformity (Kolmogorov-Smirnov), at 1 % for all of these tests together.",
     };
     let x = Axis::new("length of a cluster, slots (log)", Scale::Log, Ticks::Count);
     let y = Axis::new("share of clusters a length (log)", Scale::Log, Ticks::Number);
@@ -96,7 +96,7 @@ fn caption(run: &Run<'_>, records: &[&Record]) -> String {
     let tables: usize = tested.iter().map(|(_, tables, _)| tables).sum();
     let against: Vec<String> = tested
         .iter()
-        .filter(|(.., p)| *p < LEVEL)
+        .filter(|(.., p)| *p * (tested.len() as f64) < LEVEL)
         .map(|(name, _, p)| format!("{name} (p = {})", number(*p)))
         .collect();
     if tested.is_empty() {
