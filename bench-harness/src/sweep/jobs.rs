@@ -25,7 +25,7 @@ use crate::store::sample::{Access, Point, Work};
 pub const SUBCOMMAND: &str = "measure";
 
 /// The version of [`Job`] and [`Event`]: rises when one of them changes its form or meaning, or the work that is measured does.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 
 /// What a measuring process is to do: one JSON object on its standard input.
 #[derive(Debug, Serialize, Deserialize)]

@@ -31,7 +31,7 @@ pub(super) fn figure(run: &Run<'_>) -> Result<Option<Figure>> {
                   are tested for uniformity (Kolmogorov-Smirnov), at 1 % for all of these tests together.",
     };
     let x = Axis::new("length of a cluster, slots (log)", Scale::Log, Ticks::Count);
-    let y = Axis::new("share of clusters a length (log)", Scale::Log, Ticks::Number);
+    let y = Axis::new("share of clusters a length (log)", Scale::Log, Ticks::Rate);
     chart(run, words, (&x, &y), &panels, table(run, &all))
 }
 
