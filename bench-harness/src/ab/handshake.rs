@@ -173,6 +173,6 @@ mod tests {
             }),
         };
         let stored: serde_json::Value = serde_json::from_str(include_str!("job.json")).unwrap();
-        assert_eq!((PROTOCOL, serde_json::to_value(&job).unwrap()), (2, stored));
+        assert_eq!((PROTOCOL, serde_json::to_value(&job).unwrap()), (3, stored));
     }
 }
