@@ -53,7 +53,8 @@ impl<P: BitPlaces> BitFilter<P> {
                 Err(ResizeError::OddSlots { .. } | ResizeError::Smallest { .. }) => return Ok(folds),
                 Err(error) => return Err(error),
             };
-            if folded.expected_fpr().is_none_or(|rate| rate > fpr) {
+            // No rate is at or below one that is no number.
+            if !folded.expected_fpr().is_some_and(|rate| rate <= fpr) {
                 return Ok(folds);
             }
             *self = folded;

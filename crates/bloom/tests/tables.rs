@@ -36,6 +36,7 @@ fn folding_stops_at_the_rate_and_at_odd_sizes() {
     );
     assert!(some_digests(1, 5_000).iter().all(|&digest| filter.contains(digest)));
     assert_eq!(filled(12, 2, 0).fold_while(0.5), Ok(2));
+    assert_eq!(filled(12, 2, 0).fold_while(f64::NAN), Ok(0));
     assert_eq!(filled(64, 2, 0).fold_while(0.5), Ok(6));
     assert_eq!(filled(64, 2, 60).fold_while(1e-9), Ok(0));
 }
