@@ -188,10 +188,11 @@ impl<L: Layout> Intersect for Filter<L, Table> {
 /// Sums keep one record for each insertion: removals are as safe as in the operands, and a key of both has to be removed twice.
 ///
 /// A difference loses a key of A \ B if it collides with a key of B \ A, with probability |B \ A|/M for each. It loses nothing if A has a
-/// record for each insertion ([`removal_is_safe`](Filter::removal_is_safe)) and B ⊆ A as multisets, and is then the very filter that would be
-/// built from A \ B in a table of A's size. (Where keys of A share records, one of A \ B also goes with one of B that it shares with.) Otherwise keys of B may have taken records of keys of A \ B, and
-/// a removal takes one more. That is noticed, and [a removal is no longer safe](Filter::removal_is_safe), where a record of B finds none in A; it
-/// is not noticed where all of B \ A collide with keys of A.
+/// record for each insertion ([`removal_is_safe`](Filter::removal_is_safe)) and B ⊆ A as multisets, and is then the very filter that
+/// would be built from A \ B in a table of A's size. (Where keys of A share records, one of A \ B also goes with one of B that it shares
+/// with.) Otherwise keys of B may have taken records of keys of A \ B, and a removal takes one more. That is noticed, and
+/// [a removal is no longer safe](Filter::removal_is_safe), where a record of B finds none in A; it is not noticed where all of B \ A collide
+/// with keys of A.
 impl<L: Layout> MultisetAlgebra for Filter<L, Table> {
     fn difference(&self, other: &Self) -> Result<Self, MergeError> {
         let mut rest = self.combine(other, Combine::Difference, self.header.records)?;

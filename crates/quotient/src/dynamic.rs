@@ -41,7 +41,8 @@ impl<L: Layout, S: StoreMut> Filter<L, S> {
 /// Duplicates are kept: a digest inserted twice has two records.
 ///
 /// The cost of an insertion is linear in the stretch of full slots around the home (of 2 to 31 slots in the mean over stretches at loads of
-/// .5 to .95; the one that an insertion meets is about ten times as long at .95), and in the length of the run: n insertions of one digest cost about n²/2 steps. Where keys repeat often, insert them once
+/// .5 to .95; the one that an insertion meets is about ten times as long at .95), and in the length of the run: n insertions of one digest
+/// cost about n²/2 steps. Where keys repeat often, insert them once
 /// or build from all of them.
 impl<L: Layout, S: StoreMut> Insert for Filter<L, S> {
     fn insert(&mut self, digest: Digest) -> Result<(), InsertError> {

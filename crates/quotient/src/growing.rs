@@ -62,8 +62,11 @@ impl<L: Layout> GrowingFilter<L> {
         self.load_limit
     }
 
-    /// Grows until `records` more are within the limit, as far as that can be.
+    /// Grows until `records` more are within the limit, as far as that can be; not at all for more than any table that is left holds.
     fn make_room(&mut self, records: u64) {
+        if self.remaining().is_some_and(|remaining| records > remaining) {
+            return;
+        }
         let wanted = self.filter.records().saturating_add(records);
         // One slot stays empty, whatever the limit.
         while wanted as f64 > self.load_limit * self.filter.geometry().slots() as f64
@@ -108,10 +111,7 @@ impl<L: Layout> Insert for GrowingFilter<L> {
     /// Grows first, for the whole batch, unless that would fit no table that is left to grow to. Where there is no memory for the table that it
     /// takes, all records are as they were, in a table that may have grown.
     fn insert_batch(&mut self, digests: &[Digest]) -> Result<(), InsertError> {
-        let records = digests.len() as u64;
-        if self.remaining().is_none_or(|remaining| records <= remaining) {
-            self.make_room(records);
-        }
+        self.make_room(digests.len() as u64);
         self.filter.insert_batch(digests)
     }
 
