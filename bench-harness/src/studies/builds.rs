@@ -1,9 +1,9 @@
 //! How often a build succeeds, and after how many attempts.
 
-use amq::{BuildError, Descriptor, Spec, attempt_seed};
+use amq::{BuildError, Descriptor, Spec};
 use amq_testkit::keys::digests;
 
-use super::{Outcome, Tell, build_fault, defect, of_filter};
+use super::{Outcome, Tell, build_fault, defect, numbered, of_filter};
 use crate::measure::time::Fault;
 use crate::store::study::{Quantity, Value};
 
@@ -16,7 +16,7 @@ pub(super) fn measure(
     tell: Tell<'_>,
 ) -> Outcome {
     for number in 0..seeds {
-        let seed = attempt_seed(attempt_seed(seed, 0) ^ number, 0);
+        let seed = numbered(seed, number);
         let members = digests(n, seed);
         let failed = match (descriptor.build)(&members, &Spec::fpr(fpr, n).with_seed(seed)) {
             Ok(filter) => {

@@ -5,11 +5,11 @@
 //! places records elsewhere, or a hash that is not uniform, shows here first.
 
 use amq::theory::quotient::cluster_length_probability;
-use amq::{BuildError, Descriptor, Spec, attempt_seed};
+use amq::{BuildError, Descriptor, Spec};
 use amq_testkit::keys::digests;
 use amq_testkit::statistics::chi_square_p_value;
 
-use super::{Outcome, Tell, build_fault, defect, of_filter};
+use super::{Outcome, Tell, build_fault, defect, numbered, of_filter};
 use crate::measure::time::Fault;
 use crate::store::study::{Quantity, Value};
 
@@ -34,7 +34,7 @@ pub(super) fn measure(
     tell: Tell<'_>,
 ) -> Outcome {
     for number in 0..seeds {
-        let seed = attempt_seed(attempt_seed(seed, 0) ^ number, 0);
+        let seed = numbered(seed, number);
         let (lengths, load) = of_filter!(lengths(descriptor, n, alpha, seed));
         let clusters: u64 = lengths.iter().sum();
         if clusters == 0 {

@@ -21,7 +21,7 @@ pub mod schedule;
 mod space;
 mod vessel;
 
-use amq::{BuildError, Capability, Descriptor, Key as _, Kind};
+use amq::{BuildError, Capability, Descriptor, Key as _, Kind, attempt_seed};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
@@ -105,6 +105,11 @@ macro_rules! of_filter {
     };
 }
 use of_filter;
+
+/// The seed of one of many tables of a point.
+fn numbered(seed: u64, number: u64) -> u64 {
+    attempt_seed(attempt_seed(seed, 0) ^ number, 0)
+}
 
 /// A failed build, as the fault that ends a study.
 fn build_fault(error: &BuildError) -> Fault {

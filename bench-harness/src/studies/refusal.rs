@@ -1,9 +1,9 @@
 //! The load at which a table refuses its first key, under many seeds.
 
-use amq::{Descriptor, attempt_seed};
+use amq::Descriptor;
 
 use super::vessel::{Refused, Vessel, as_insert};
-use super::{Outcome, Tell, of_filter};
+use super::{Outcome, Tell, numbered, of_filter};
 use crate::store::study::{Quantity, Value};
 
 /// Fills one table for each seed, key by key, until it refuses one or has one for each of its slots.
@@ -15,7 +15,7 @@ pub(super) fn measure(
     tell: Tell<'_>,
 ) -> Outcome {
     for number in 0..seeds {
-        let seed = attempt_seed(attempt_seed(seed, 0) ^ number, 0);
+        let seed = numbered(seed, number);
         let vessel = of_filter!(Vessel::new(descriptor, n, r, seed)).with_seed(seed);
         let keys = vessel.keys(1.0, seed);
         let mut filter = of_filter!(vessel.empty());
