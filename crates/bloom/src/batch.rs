@@ -3,6 +3,7 @@
 use core::hint::black_box;
 
 use amq::Digest;
+use amq_bits::prefetch::prefetch_stream;
 
 /// Evaluates an expression in which the constant `K` is k where that is 2 to 16, and else 0: see [`probes`].
 ///
@@ -53,6 +54,7 @@ pub(crate) fn rolling<T>(
 ) {
     if bytes < PREFETCH_FROM {
         for (i, &digest) in digests.iter().enumerate() {
+            prefetch_stream(digests, i);
             visit(&mut table, i, digest);
         }
         return;
@@ -61,6 +63,7 @@ pub(crate) fn rolling<T>(
         fetch(&table, digest);
     }
     for (i, &digest) in digests.iter().enumerate() {
+        prefetch_stream(digests, i + LOOK_AHEAD);
         if let Some(&next) = digests.get(i + LOOK_AHEAD) {
             fetch(&table, next);
         }

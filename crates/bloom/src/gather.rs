@@ -6,6 +6,7 @@
 use amq::Digest;
 use amq_bits::arch::Gather;
 use amq_bits::lanes::lowest;
+use amq_bits::prefetch::prefetch_stream;
 use amq_bits::probe::{Field, LANES, start};
 
 use crate::batch::{CHUNK, adaptive, index, one_by_one};
@@ -49,7 +50,8 @@ impl<'a, const WIDTH: u32> Gathers<'a, WIDTH> {
             #[inline(always)]
             || {
                 let hits = |digests: &[Digest], answers: &mut [bool]| {
-                    for (answer, &digest) in answers.iter_mut().zip(digests) {
+                    for (i, (answer, &digest)) in answers.iter_mut().zip(digests).enumerate() {
+                        prefetch_stream(digests, i);
                         *answer = self.is_present(digest);
                     }
                 };
@@ -76,6 +78,7 @@ impl<'a, const WIDTH: u32> Gathers<'a, WIDTH> {
         let mut places = [0; CHUNK + LANES];
         for ((i, digest), (state, place)) in (0..).zip(digests).zip(states.iter_mut().zip(places.iter_mut()))
         {
+            prefetch_stream(digests, index(i));
             (*state, *place) = (start(digest.get()), i);
         }
         let mut count = digests.len().min(CHUNK);

@@ -1,6 +1,7 @@
 //! Lookups of positions that may be anywhere, one position at a time: on every processor, and in every kind of table.
 
 use amq::Digest;
+use amq_bits::prefetch::prefetch_stream;
 
 use crate::batch::{CHUNK, PREFETCH_FROM, adaptive, probes, rolling};
 use crate::layout::Places;
@@ -74,6 +75,7 @@ impl<T: ?Sized, P: Places, F: Fn(&T, u64) -> u8> Lookups<'_, T, P, F> {
         let stages = if self.bytes < PREFETCH_FROM { [2, 2] } else { [1, 1] };
         let mut done = stages[0].min(k);
         for (i, &digest) in (0..).zip(digests) {
+            prefetch_stream(digests, usize::from(i));
             survivors[count] = i;
             count += usize::from(self.all(&mut self.layout.positions(digest), done));
         }

@@ -7,7 +7,7 @@
 use alloc::vec::Vec;
 
 use amq::Digest;
-use amq_bits::prefetch::prefetch_write;
+use amq_bits::prefetch::{prefetch_stream, prefetch_write};
 
 use crate::batch::{index, probes};
 use crate::free::set_bit;
@@ -39,7 +39,8 @@ pub(crate) fn scatter<const K: u32>(table: &mut [u8], layout: Layout, digests: &
         return false;
     }
     let Some(mut buckets) = Buckets::new(regions) else { return false };
-    for &digest in digests {
+    for (i, &digest) in digests.iter().enumerate() {
+        prefetch_stream(digests, i);
         let mut positions = Probes::new(digest, layout.m());
         for _ in 0..k {
             buckets.push(table, positions.next_position());

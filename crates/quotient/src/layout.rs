@@ -4,6 +4,7 @@ use core::fmt;
 
 use amq::{Digest, InvariantError, assert_same_length};
 use amq_bits::AllocError;
+use amq_bits::prefetch::prefetch_stream;
 
 use crate::Geometry;
 use crate::blocks::Blocks;
@@ -135,7 +136,10 @@ pub(crate) fn look_ahead(bytes: usize, digests: &[Digest]) -> impl Iterator<Item
     let distance = if bytes < PREFETCH_FROM { digests.len() } else { LOOK_AHEAD };
     let later = digests.get(distance..).unwrap_or(&[]);
     let later = later.iter().map(|&digest| Some(digest)).chain(core::iter::repeat(None));
-    digests.iter().zip(later).map(|(&digest, later)| Next { digest, later })
+    digests.iter().zip(later).enumerate().map(move |(i, (&digest, later))| {
+        prefetch_stream(digests, i + LOOK_AHEAD);
+        Next { digest, later }
+    })
 }
 
 /// Tables of at least this many bytes are prefetched: smaller ones stay in a second-level cache, where the requests cost more
@@ -143,7 +147,7 @@ pub(crate) fn look_ahead(bytes: usize, digests: &[Digest]) -> impl Iterator<Item
 pub(crate) const PREFETCH_FROM: usize = 1 << 20;
 
 /// How many digests ahead the memory of one is asked for.
-pub(crate) const LOOK_AHEAD: usize = 24;
+pub(crate) const LOOK_AHEAD: usize = 31;
 
 /// The allocator refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

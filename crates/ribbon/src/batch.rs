@@ -2,7 +2,7 @@
 
 use amq::Digest;
 use amq_bits::columns::{Columns, Job};
-use amq_bits::prefetch::prefetch_read;
+use amq_bits::prefetch::{prefetch_read, prefetch_stream};
 
 use crate::probe::{Probe, Prober};
 use crate::width::Width;
@@ -49,7 +49,8 @@ impl<W: Width> Job for Batch<'_, W> {
         let Self { prober, bytes, digests, answers } = self;
         let prober = *prober;
         if bytes.len() < PREFETCH_FROM {
-            for (answer, &digest) in answers.iter_mut().zip(digests) {
+            for (i, (answer, &digest)) in answers.iter_mut().zip(digests).enumerate() {
+                prefetch_stream(digests, i);
                 *answer = prober.answer(columns, bytes, &prober.probe(bytes, digest));
             }
             return;
@@ -64,6 +65,7 @@ impl<W: Width> Job for Batch<'_, W> {
                 answers[due] = prober.answer(columns, bytes, slot);
             }
             if let Some(&digest) = digests.get(i) {
+                prefetch_stream(digests, i);
                 *slot = prober.probe(bytes, digest);
                 prefetch(bytes, slot.at, window_bytes);
             }

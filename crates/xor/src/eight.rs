@@ -5,7 +5,7 @@
 use amq::Digest;
 use amq_bits::cells::Cells;
 use amq_bits::lanes::{Job, Lanes};
-use amq_bits::prefetch::prefetch_read;
+use amq_bits::prefetch::{prefetch_read, prefetch_stream};
 
 use crate::lookup::{Ask, PREFETCH_FROM};
 use crate::memory::index;
@@ -31,7 +31,8 @@ impl<const K: usize, A: Ask<K>, C: Cells> Job for Eight<'_, K, A, C> {
         let Self { filter, cells, groups, answers } = self;
         let table = Table { filter, cells, lanes };
         if filter.bytes().len() < PREFETCH_FROM {
-            for (answers, group) in answers.iter_mut().zip(groups) {
+            for (i, (answers, group)) in answers.iter_mut().zip(groups).enumerate() {
+                prefetch_stream(groups, i);
                 *answers = table.answer(table.ask(group));
             }
         } else {
@@ -84,6 +85,7 @@ impl<const K: usize, A: Ask<K>, C: Cells, L: Lanes> Table<'_, K, A, C, L> {
                 answers[due] = self.answer(*slot);
             }
             if let Some(group) = groups.get(i) {
+                prefetch_stream(groups, i);
                 *slot = self.ask(group);
                 self.prefetch(slot.0);
             }

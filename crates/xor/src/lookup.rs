@@ -4,7 +4,7 @@ use amq::{Digest, assert_same_length};
 use amq_bits::Packed;
 use amq_bits::cells::{self, Cells};
 use amq_bits::lanes;
-use amq_bits::prefetch::prefetch_read;
+use amq_bits::prefetch::{prefetch_read, prefetch_stream};
 
 use crate::eight::{Eight, LANES};
 use crate::look_ahead::{self, Steps};
@@ -111,7 +111,8 @@ pub(crate) fn one_by_one<const K: usize, A: Ask<K>>(
 ) {
     let bytes = filter.bytes();
     if bytes.len() < PREFETCH_FROM {
-        for (answer, &digest) in answers.iter_mut().zip(digests) {
+        for (i, (answer, &digest)) in answers.iter_mut().zip(digests).enumerate() {
+            prefetch_stream(digests, i);
             *answer = self::answer(cells, bytes, filter.ask(digest));
         }
     } else {
@@ -133,6 +134,7 @@ impl<const K: usize, A: Ask<K>, C: Cells> Steps for OneByOne<'_, K, A, C> {
 
     #[inline]
     fn prepare(&self, i: usize) -> Self::Prepared {
+        prefetch_stream(self.digests, i);
         let question = self.filter.ask(self.digests[i]);
         for cell in question.0 {
             prefetch_read(self.bytes, index(self.cells.first_byte(cell)));

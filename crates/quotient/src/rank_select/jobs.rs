@@ -2,7 +2,7 @@
 
 use amq::Digest;
 use amq_bits::line::{Job, Lines, dispatch};
-use amq_bits::prefetch::prefetch_read;
+use amq_bits::prefetch::{prefetch_read, prefetch_stream};
 
 use super::lookup::Probe;
 use super::place::Place;
@@ -123,7 +123,8 @@ struct Ring {
 }
 
 impl Ring {
-    const LEN: usize = LOOK_AHEAD.next_power_of_two();
+    /// More than are ahead: a home is put down before the one that is due is taken.
+    const LEN: usize = (LOOK_AHEAD + 1).next_power_of_two();
 
     /// The first few homes, whose memory is asked for.
     #[inline(always)]
@@ -146,6 +147,7 @@ impl Ring {
     /// The home of digest `i`, having asked for the memory of a later one.
     #[inline(always)]
     fn take(&mut self, layout: &RankSelect, bytes: &[u8], i: usize, digests: &[Digest]) -> Home {
+        prefetch_stream(digests, i + LOOK_AHEAD);
         if let Some(&later) = digests.get(i + LOOK_AHEAD) {
             self.put(layout, bytes, i + LOOK_AHEAD, later);
         }
